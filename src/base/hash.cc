@@ -1,0 +1,21 @@
+#include "base/hash.h"
+
+#include <sodium.h>
+
+namespace tidemark {
+
+Digest digest_of(std::initializer_list<std::string_view> parts) {
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, nullptr, 0, sizeof(Digest));
+  for (std::string_view part : parts) {
+    std::uint8_t size[8];
+    for (int i = 0; i < 8; ++i) size[i] = static_cast<std::uint8_t>(part.size() >> (8 * i));
+    crypto_generichash_update(&state, size, sizeof size);
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+  }
+  Digest digest;
+  crypto_generichash_final(&state, digest.data(), digest.size());
+  return digest;
+}
+
+}  // namespace tidemark
