@@ -1,0 +1,201 @@
+// The entities of the design (section 2) as plain values. No behaviour here but what keeps a value whole.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/ids.h"
+
+namespace tidemark {
+
+enum class EntryKind : std::uint8_t { message = 1, edit, recall, deletion, reaction, member, config };
+/// Only moves up: live < edited(revision) < recalled, deleted.
+enum class MessageState : std::uint8_t { live = 0, edited, recalled, deleted };
+enum class Priority : std::uint8_t { normal = 0, high, low };
+enum class Role : std::uint8_t { member = 0, admin, owner };
+enum class MemberAction : std::uint8_t { joined = 1, left, removed, role };
+enum class ConversationKind : std::uint8_t { single = 1, group };
+enum class HistoryForNewcomers : std::uint8_t { none = 0, last, all };
+
+struct Attachment {
+  std::string url;
+  std::uint64_t size_bytes = 0;
+  std::string mime;
+  std::string hash;
+  bool operator==(const Attachment&) const = default;
+};
+
+struct Body {
+  std::string type = "text";
+  std::string text;
+  std::string summary;
+  std::string data;  // a JSON text, byte for byte
+  std::vector<Attachment> attachments;
+  std::string encrypted;  // opaque
+  bool operator==(const Body&) const = default;
+};
+
+struct MemberChange {
+  MemberAction action = MemberAction::joined;
+  std::vector<UserId> users;
+  Role role = Role::member;
+  Seq visible_from;  // joined: first seq that the joiners may see (the policy in force at the join)
+  bool operator==(const MemberChange&) const = default;
+};
+
+struct ConfigChange {
+  std::string title;
+  bool operator==(const ConfigChange&) const = default;
+};
+
+/// An entry of a conversation's log and, for a message, its row: the present state folded into it.
+struct Entry {
+  Seq seq;
+  EntryKind kind = EntryKind::message;
+  std::uint64_t ord = 0;         // countable messages up to and including this entry; fixed at append
+  Seq top;                       // last countable seq up to and including this entry
+  std::int64_t server_time = 0;  // ms; never runs backwards inside a conversation
+  std::uint32_t epoch = 1;       // store epoch of the append
+  std::uint64_t round = 0;       // commit round of the append
+  UserId sender;
+  DeviceId sender_device;
+  std::string client_msg_id;
+  std::int64_t client_time = 0;  // the sender's remark
+  Priority priority = Priority::normal;
+  MessageState state = MessageState::live;
+  Seq revision;                  // seq of the last edit
+  Seq touched_by;                // seq of the last entry that changed this row
+  Seq reply_to;
+  std::vector<UserId> mentions;
+  Body body;
+  std::optional<MemberChange> member;  // set iff kind == member
+  std::optional<ConfigChange> config;  // set iff kind == config
+
+  bool countable() const { return kind == EntryKind::message; }
+  bool dead() const { return state == MessageState::recalled || state == MessageState::deleted; }
+  bool operator==(const Entry&) const = default;
+};
+
+/// Where a conversation's log stands; derived from its last entry.
+struct LineHead {
+  Seq seq;
+  std::uint64_t ord = 0;
+  Seq top;
+  std::int64_t server_time = 0;
+  std::uint32_t epoch = 1;
+  bool operator==(const LineHead&) const = default;
+};
+
+struct Member {
+  UserId user;
+  Role role = Role::member;
+  Seq join;
+  bool operator==(const Member&) const = default;
+};
+
+/// What a conversation is, apart from its log. Single chats have exactly their one or two users as members.
+struct Conversation {
+  ConversationId id;
+  ConversationKind kind = ConversationKind::single;
+  std::string title;
+  std::vector<Member> members;  // the present ones, in order of joining
+  HistoryForNewcomers newcomers = HistoryForNewcomers::none;
+  std::uint32_t newcomers_last = 0;
+
+  const Member* member(const UserId& user) const {
+    for (const Member& m : members)
+      if (m.user == user) return &m;
+    return nullptr;
+  }
+  bool operator==(const Conversation&) const = default;
+};
+
+/// A membership period: sees (visible_from - 1, leave], where the own leave entry is the last.
+struct Period {
+  Seq join;
+  Seq leave;  // 0 while it lasts
+  Seq visible_from;
+  bool operator==(const Period&) const = default;
+};
+
+/// A user's index row of one conversation: the objects `head` and `state` of the design.
+struct UserConversation {
+  ConversationId conversation;
+  Mark head_mark;   // last change of head_seq, top, sort_time
+  Mark state_mark;  // last change of anything else
+  Seq head_seq;     // as of head_mark or, for a former member, the leave
+  Seq top;
+  std::int64_t sort_time = 0;
+  std::vector<Period> periods;
+  Role role = Role::member;
+  Seq read;
+  bool unread_flag = false;
+  Seq cleared;
+  Seq touch_seq;              // last entry that changed an older row
+  std::uint64_t own = 0;      // own countable messages in the whole log, dead or not
+  // Checkpoint of the unread floor (a cache of what the log says): ord and own at `floor`.
+  Seq floor;
+  std::uint64_t floor_ord = 0;
+  std::uint64_t floor_own = 0;
+
+  Mark mark() const { return head_mark > state_mark ? head_mark : state_mark; }
+  bool in_period() const { return !periods.empty() && !periods.back().leave; }
+  bool operator==(const UserConversation&) const = default;
+};
+
+/// Where a user's index stands.
+struct UserHead {
+  Mark mark;
+  std::int64_t sort_time = 0;  // the last given in small conversations
+  std::uint32_t epoch = 1;     // store epoch of the last mark
+  std::int64_t created_at = 0;
+  std::string level;           // set by the admin API, or empty: the token's
+  bool exists() const { return created_at != 0; }
+  bool operator==(const UserHead&) const = default;
+};
+
+/// What the memory of sends keeps of one client_msg_id.
+struct DedupRecord {
+  Seq seq;
+  Digest content{};  // of body, reply_to and mentions as sent
+  bool operator==(const DedupRecord&) const = default;
+};
+
+/// What a device's link is checked against.
+struct Device {
+  DeviceId id;
+  InstallId install;
+  std::string platform;
+  std::string app_version;
+  std::uint64_t generation = 0;
+  bool generation_used = false;  // a frame came under the present generation
+  Mark acknowledged;
+  std::int64_t last_seen = 0;
+  std::string push_token;
+  bool operator==(const Device&) const = default;
+};
+
+/// The answer of a mutation, kept to be given again.
+struct MutationOutcome {
+  std::uint64_t number = 0;
+  Digest content{};
+  std::string answer;  // encoded by core/mutation
+  bool operator==(const MutationOutcome&) const = default;
+};
+struct Mutations {
+  std::uint64_t highest = 0;
+  std::vector<MutationOutcome> kept;  // ascending by number, the last 64
+  bool operator==(const Mutations&) const = default;
+};
+
+/// An epoch of the store: changes only when it is restored.
+struct Epoch {
+  std::uint32_t number = 1;
+  std::uint64_t id = 0;
+  bool operator==(const Epoch&) const = default;
+};
+
+}  // namespace tidemark
