@@ -1,0 +1,45 @@
+// The numbers that the rules of the core depend on; each can be configured (tidemark.toml says what it means to an
+// operator). Times in milliseconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark {
+
+inline constexpr std::int64_t kSecondMs = 1'000;
+inline constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
+inline constexpr std::int64_t kHourMs = 60 * kMinuteMs;
+
+struct CoreParams {
+  // Sending (design, section 5).
+  std::int64_t dedup_accept_ms = 23 * kHourMs;    // the oldest id time accepted
+  std::int64_t dedup_remember_ms = 25 * kHourMs;  // how long an id is remembered; above dedup_accept_ms
+  std::int64_t future_ms = 10 * kMinuteMs;        // how far ahead an id time may lie
+  std::size_t body_bytes_max = 65'536;
+  std::size_t body_type_bytes_max = 32;
+  std::size_t attachments_max = 32;
+  std::size_t mentions_max = 50;
+  bool read_on_send = false;      // sending moves the own read pointer
+  bool users_registered = false;  // users must be made by the admin API first
+  // Groups.
+  std::size_t small_max = 200;
+  std::size_t title_bytes_max = 256;
+  std::size_t newcomers_last_max = 1'000;
+  // Reading.
+  std::uint32_t page_default = 50;
+  std::uint32_t page_max = 200;
+  std::uint32_t sync_default = 200;
+  std::uint32_t sync_max = 200;
+  std::uint32_t recent_max = 50;
+  std::uint32_t unread_exact_max = 999;
+  std::uint32_t hole_above = 1'000;  // a gap of more entries is answered by the newest page and a hole
+  std::size_t sync_bytes_default = 262'144;
+  std::size_t sync_bytes_max = 1'048'576;
+  std::size_t preview_bytes = 240;
+  // Devices.
+  std::size_t devices_max = 50;
+  std::size_t mutations_kept = 64;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,76 @@
+// Catching up: sync, conversation sync, history, lists. Pure functions over a View that shows one moment.
+// Every function checks its arguments and answers with an Error that names the field; what a user may not see
+// answers exactly as what does not exist. A View that failed makes the result void: check View::failure() first.
+#pragma once
+
+#include "core/params.h"
+#include "core/results.h"
+#include "core/view.h"
+
+namespace tidemark {
+
+enum class Bodies : std::uint8_t { none = 0, recent, all };
+
+struct SyncQuery {
+  UserId user;
+  Cursor cursor;
+  Mark p0;  // a descent goes on: p0, p0_round and `after` of the page before
+  std::uint64_t p0_round = 0;
+  Mark below;
+  std::uint32_t limit = 0;  // 0: the default
+  Bodies bodies = Bodies::none;
+  std::uint32_t recent = 0;
+  std::uint64_t byte_budget = 0;
+  ConversationId resume_conversation;  // bodies all
+  Seq resume_after;
+};
+/// Design, section 4 "Coming back". bodies none/recent: goes down from p0, newest first. bodies all: for each
+/// conversation changed since the cursor, in order of its id, the entries of rounds (cursor.round, p0_round].
+Result<SyncPage> read_sync(View& view, const CoreParams& params, const SyncQuery& query);
+
+struct ConversationSyncQuery {
+  UserId user;
+  ConversationId conversation;
+  Seq after;
+  std::vector<Interval> known;
+  std::uint32_t limit = 0;
+  Seq touch_cursor;
+  Seq to;
+};
+Result<ConversationPage> read_conversation_sync(View& view, const CoreParams& params,
+                                                const ConversationSyncQuery& query);
+
+struct HistoryQuery {
+  UserId user;
+  ConversationId conversation;
+  // At most one of these is given.
+  std::optional<Seq> before;
+  std::optional<Seq> after;
+  std::optional<Seq> around;
+  std::optional<std::int64_t> at;
+  std::uint32_t limit = 0;
+};
+Result<HistoryPage> read_history(View& view, const CoreParams& params, const HistoryQuery& query);
+
+/// One row as `user` sees it; MESSAGE_NOT_FOUND when unknown, foreign or hidden alike.
+Result<Entry> read_message(View& view, const UserId& user, const ConversationId& conversation, Seq seq);
+
+/// The conversations of a user by (sort_time, conversation) descending, below the given place (0: from the top).
+Result<ConversationList> read_conversations(View& view, const CoreParams& params, const UserId& user,
+                                            std::uint32_t limit, std::int64_t below_sort_time,
+                                            const ConversationId& below_conversation);
+
+/// One conversation's summary; CONVERSATION_NOT_FOUND when it is not in the user's index.
+Result<Change> read_change(View& view, const CoreParams& params, const UserId& user,
+                           const ConversationId& conversation);
+
+/// The group as its present member sees it. NOT_MEMBER for a former one, CONVERSATION_NOT_FOUND otherwise.
+Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation);
+
+/// What a cursor means to this store now.
+Mode mode_of(const Cursor& cursor, const Epoch& epoch, Mark head);
+
+/// The summary of a row (without messages). Used by reads and by pushes of state.
+Change change_of(View& view, const CoreParams& params, const UserId& user, const UserConversation& row);
+
+}  // namespace tidemark

@@ -1,0 +1,21 @@
+// Unread numbers (design, section 6): derived from log, pointers and floors, never counted.
+#pragma once
+
+#include "core/params.h"
+#include "core/results.h"
+#include "core/view.h"
+
+namespace tidemark {
+
+/// unread = ord(head) - ord(floor) - own in (floor, head]. Costs no read of the log: the floor's ord and own are
+/// checkpoints in the row.
+Unread unread_of(const UserConversation& row, const LineHead& head, const CoreParams& params, bool self_chat);
+
+/// max(read, cleared, start of the present period).
+Seq floor_of(const UserConversation& row);
+
+/// Moves the row's floor checkpoint to floor_of(row). Reads the shorter side of the log when the floor is not the
+/// head; since floors only move up, each message is read at most once per user on this path.
+void settle_floor(View& view, const UserId& user, const LineHead& head, UserConversation& row);
+
+}  // namespace tidemark

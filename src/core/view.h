@@ -1,0 +1,63 @@
+// What the rules may look at. The engine implements it over caches and the warm store, the simulator over memory.
+// A read that fails makes the view `failed`: the getters then return nothing, and whatever was derived from the view
+// is thrown away by its owner (a decision is not applied, an answer not sent). Not thread-safe; pointers stay valid
+// until the next write to the view.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "core/types.h"
+
+namespace tidemark {
+
+enum class Direction : std::uint8_t { up, down };
+
+/// Identity of a send: bucket of the id's hour, and a digest of (sender, conversation, client_msg_id).
+struct DedupKey {
+  std::uint32_t hour = 0;  // hours since 1970
+  Digest identity{};
+  auto operator<=>(const DedupKey&) const = default;
+};
+
+class View {
+ public:
+  virtual ~View() = default;
+
+  /// Store epoch; the same during a view's life.
+  virtual Epoch epoch() = 0;
+  /// The last commit round that this view shows (or, while deciding, the one being made).
+  virtual std::uint64_t round() = 0;
+  /// The last number given to a group.
+  virtual std::uint64_t last_group() = 0;
+
+  virtual const Conversation* conversation(const ConversationId& id) = 0;  // nullptr: there is none
+  virtual LineHead line(const ConversationId& id) = 0;                     // zeros: nothing written yet
+  virtual std::optional<Entry> entry(const ConversationId& id, Seq seq) = 0;
+  /// Visits entries with after < seq <= to until `visit` returns false.
+  virtual void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                       const std::function<bool(const Entry&)>& visit) = 0;
+
+  virtual UserHead user(const UserId& user) = 0;  // !exists(): there is none
+  virtual const UserConversation* user_conversation(const UserId& user, const ConversationId& id) = 0;
+  /// Visits index rows whose head_mark lies in (after, to], by head_mark, until `visit` returns false.
+  virtual void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                            const std::function<bool(const UserConversation&)>& visit) = 0;
+  /// The same by state_mark.
+  virtual void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                             const std::function<bool(const UserConversation&)>& visit) = 0;
+
+  /// The first of these keys that is remembered.
+  virtual std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) = 0;
+  virtual std::optional<Device> device(const UserId& user, const DeviceId& device) = 0;
+  virtual std::vector<Device> devices(const UserId& user) = 0;
+  virtual Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) = 0;
+
+  /// The error of the first read that failed.
+  virtual const std::optional<Error>& failure() const = 0;
+};
+
+}  // namespace tidemark
