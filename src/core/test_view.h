@@ -1,0 +1,225 @@
+// A View over maps, for tests: deterministic, with mutators that do no more than put things in place. Like every view
+// it gives pointers that stay valid until the next mutation. Not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/view.h"
+
+namespace tidemark {
+
+class TestView final : public View {
+ public:
+  // ------------------------------------------------------------------------------------------------- mutators
+
+  void set_epoch(Epoch epoch) { epoch_ = epoch; }
+  void set_round(std::uint64_t round) { round_ = round; }
+  void set_last_group(std::uint64_t number) { last_group_ = number; }
+
+  /// Adds or replaces a conversation; its log is kept apart.
+  void put(Conversation conversation) {
+    const ConversationId id = conversation.id;
+    conversations_[id] = std::move(conversation);
+  }
+  void erase_conversation(const ConversationId& id) { conversations_.erase(id); }
+
+  /// Adds the entry behind the log's head: gives it seq, ord and top, the view's epoch and round where it has none,
+  /// and a server time not before the head's. Returns its seq.
+  Seq append(const ConversationId& id, Entry entry) {
+    const LineHead head = line_of(id);
+    entry.seq = head.seq + 1;
+    entry.ord = head.ord + (entry.countable() ? 1 : 0);
+    entry.top = entry.countable() ? entry.seq : head.top;
+    entry.server_time = std::max(entry.server_time, head.server_time);
+    entry.epoch = epoch_.number;
+    if (entry.round == 0) entry.round = round_;
+    logs_[id][entry.seq] = entry;
+    return entry.seq;
+  }
+  /// Puts an entry or a changed row in place as it is.
+  void put_entry(const ConversationId& id, Entry entry) {
+    const Seq seq = entry.seq;
+    logs_[id][seq] = std::move(entry);
+  }
+
+  void put_user(const UserId& user, UserHead head) { users_[user] = std::move(head); }
+  /// Adds or replaces the index row, in both orders.
+  void put_row(const UserId& user, UserConversation row) {
+    erase_row(user, row.conversation);
+    if (row.head_mark) by_head_[user].insert({row.head_mark, row.conversation});
+    if (row.state_mark) by_state_[user].insert({row.state_mark, row.conversation});
+    const ConversationId id = row.conversation;
+    rows_[{user, id}] = std::move(row);
+  }
+  void erase_row(const UserId& user, const ConversationId& id) {
+    const auto found = rows_.find({user, id});
+    if (found == rows_.end()) return;
+    by_head_[user].erase({found->second.head_mark, id});
+    by_state_[user].erase({found->second.state_mark, id});
+    rows_.erase(found);
+  }
+
+  void put_device(const UserId& user, Device device) {
+    const DeviceId id = device.id;
+    devices_[{user, id}] = std::move(device);
+  }
+  void erase_device(const UserId& user, const DeviceId& device) { devices_.erase({user, device}); }
+  void put_mutations(const UserId& user, const DeviceId& device, const InstallId& install, Mutations mutations) {
+    mutations_[{user, device, install}] = std::move(mutations);
+  }
+  void remember(const DedupKey& key, DedupRecord record) { dedup_[key] = record; }
+  void forget(const DedupKey& key) { dedup_.erase(key); }
+
+  /// Makes the n-th read from now fail (1: the next), and with it all later ones.
+  void fail_at(std::size_t n, Error error = {ErrorCode::RETRY_LATER, "", "a read failed on purpose"}) {
+    reads_left_ = n;
+    error_ = std::move(error);
+  }
+  void heal() {
+    reads_left_ = 0;
+    failure_.reset();
+  }
+
+  /// How many entries were handed out so far: what a reading cost.
+  std::size_t entries_read() const { return entries_read_; }
+  /// How many index rows were handed out so far.
+  std::size_t rows_read() const { return rows_read_; }
+
+  // ------------------------------------------------------------------------------------------------- the view
+
+  Epoch epoch() override { return read() ? epoch_ : Epoch{0, 0}; }
+  std::uint64_t round() override { return read() ? round_ : 0; }
+  std::uint64_t last_group() override { return read() ? last_group_ : 0; }
+
+  const Conversation* conversation(const ConversationId& id) override {
+    return read() ? find(conversations_, id) : nullptr;
+  }
+  LineHead line(const ConversationId& id) override { return read() ? line_of(id) : LineHead{}; }
+  std::optional<Entry> entry(const ConversationId& id, Seq seq) override {
+    if (!read()) return std::nullopt;
+    const auto* log = find(logs_, id);
+    const Entry* found = log ? find(*log, seq) : nullptr;
+    if (!found) return std::nullopt;
+    ++entries_read_;
+    return *found;
+  }
+  void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(const Entry&)>& visit) override {
+    const auto* log = read() ? find(logs_, id) : nullptr;
+    if (!log || to <= after) return;
+    walk(log->upper_bound(after), log->upper_bound(to), direction, [&](const auto& item) {
+      ++entries_read_;
+      return visit(item.second);
+    });
+  }
+
+  UserHead user(const UserId& user) override {
+    const UserHead* found = read() ? find(users_, user) : nullptr;
+    return found ? *found : UserHead{};
+  }
+  const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override {
+    if (!read()) return nullptr;
+    ++rows_read_;
+    return find(rows_, std::pair(user, id));
+  }
+  void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                    const std::function<bool(const UserConversation&)>& visit) override {
+    by_mark(by_head_, user, after, to, direction, visit);
+  }
+  void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                     const std::function<bool(const UserConversation&)>& visit) override {
+    by_mark(by_state_, user, after, to, direction, visit);
+  }
+
+  std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override {
+    if (!read()) return std::nullopt;
+    for (const DedupKey& key : keys)
+      if (const DedupRecord* found = find(dedup_, key)) return *found;
+    return std::nullopt;
+  }
+  std::optional<Device> device(const UserId& user, const DeviceId& device) override {
+    const Device* found = read() ? find(devices_, std::pair(user, device)) : nullptr;
+    return found ? std::optional(*found) : std::nullopt;
+  }
+  std::vector<Device> devices(const UserId& user) override {
+    std::vector<Device> all;
+    if (!read()) return all;
+    for (auto it = devices_.lower_bound({user, DeviceId()}); it != devices_.end() && it->first.first == user; ++it)
+      all.push_back(it->second);
+    return all;
+  }
+  Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override {
+    const Mutations* found = read() ? find(mutations_, std::tuple(user, device, install)) : nullptr;
+    return found ? *found : Mutations{};
+  }
+
+  const std::optional<Error>& failure() const override { return failure_; }
+
+ private:
+  using Marks = std::map<UserId, std::set<std::pair<Mark, ConversationId>>>;
+
+  template <typename Map, typename Key>
+  static const typename Map::mapped_type* find(const Map& map, const Key& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : &found->second;
+  }
+
+  template <typename Iterator, typename Visit>
+  static void walk(Iterator first, Iterator last, Direction direction, Visit visit) {
+    if (direction == Direction::up) {
+      while (first != last && visit(*first)) ++first;
+    } else {
+      while (first != last && visit(*--last)) {
+      }
+    }
+  }
+
+  bool read() {
+    if (reads_left_ > 0 && --reads_left_ == 0) failure_ = error_;
+    return !failure_;
+  }
+
+  LineHead line_of(const ConversationId& id) const {
+    const auto* log = find(logs_, id);
+    if (!log || log->empty()) return {Seq(0), 0, Seq(0), 0, epoch_.number};
+    const Entry& last = log->rbegin()->second;
+    return {last.seq, last.ord, last.top, last.server_time, last.epoch};
+  }
+
+  void by_mark(const Marks& marks, const UserId& user, Mark after, Mark to, Direction direction,
+               const std::function<bool(const UserConversation&)>& visit) {
+    const auto* order = read() ? find(marks, user) : nullptr;
+    if (!order || to <= after) return;
+    walk(order->lower_bound({after + 1, ConversationId()}), order->lower_bound({to + 1, ConversationId()}), direction,
+         [&](const auto& item) {
+           ++rows_read_;
+           return visit(rows_.at({user, item.second}));
+         });
+  }
+
+  Epoch epoch_{1, 1};
+  std::uint64_t round_ = 1;
+  std::uint64_t last_group_ = 0;
+  std::map<ConversationId, Conversation> conversations_;
+  std::map<ConversationId, std::map<Seq, Entry>> logs_;
+  std::map<UserId, UserHead> users_;
+  std::map<std::pair<UserId, ConversationId>, UserConversation> rows_;
+  Marks by_head_;
+  Marks by_state_;
+  std::map<DedupKey, DedupRecord> dedup_;
+  std::map<std::pair<UserId, DeviceId>, Device> devices_;
+  std::map<std::tuple<UserId, DeviceId, InstallId>, Mutations> mutations_;
+
+  std::size_t reads_left_ = 0;
+  Error error_;
+  std::optional<Error> failure_;
+  std::size_t entries_read_ = 0;
+  std::size_t rows_read_ = 0;
+};
+
+}  // namespace tidemark
