@@ -1,0 +1,174 @@
+# shellcheck shell=bash
+# The parts of ./test. Each is a function part_NAME that works quietly into $log and records what it found: one line
+# for each GoogleTest case, or one for the whole part. What is worth showing of a failure goes to $shown; when that
+# stays empty, the end of the log is shown. Sourced by ./test.
+
+# Name, what must be built for it, and what it shows. Parts marked + run only when named or with --all.
+parts_table='
+build             -        release code with every test compiles
+unit              dev      the tests beside the sources
+blackbox          dev      the real server over both dialects and HTTP, as a client sees it
+kill              dev      kill -9, again and again: every acknowledged message is there once
+format            -        clang-format
+includes          -        who may include whom
+scripts           -        the checks of these scripts find what they should
+asan              -        the same code with AddressSanitizer and UBSan compiles
+asan-unit         asan     the tests beside the sources, sanitized
+asan-blackbox     asan     the real server, sanitized
+fuzz              asan     both decoders and their like, a short run each
+conformance       -        every numbered scenario has a passing test
++slow             dev      the long ones of the black box
++kill-long        dev      the kill loop, 1,000 rounds
++tsan             -        the same code with ThreadSanitizer compiles
++tsan-unit        tsan     the tests beside the sources, watched for races
++tsan-blackbox    tsan     the real server, watched for races
++fuzz-long        asan     the fuzz targets, longer
++tidy             dev      clang-tidy
++bench            release  every benchmark, into build/bench.json
+'
+
+# What must be there. A folder with tests, a fuzz target or a server that is missing from its list, or from the build,
+# is a failure and not a shorter run.
+unit_folders=(base core wire store engine gateway client)
+fuzz_targets=()
+
+# record NAME passed|failed: the result of a part, or of a piece of it, that is no GoogleTest case.
+record() { printf '%s\t-\t%s\t%s\n' "$part" "$1" "$2" >>"$results"; }
+
+# checked COMMAND...: runs it into the log; one result for the whole part.
+checked() {
+  if in_group timeout -k 10 "${limit_s:-600}" "$@" >>"$log" 2>&1; then record "$part" passed; else
+    say "(exit code $?)" >>"$log"
+    record "$part" failed
+  fi
+}
+
+# gtest PROGRAM-NAME BINARY LIMIT-S [ARGUMENT...]: one result for each case; a crash or the time limit makes the case
+# that ran a failed one, or the program itself when none ran.
+gtest() {
+  local program=$1 binary=$2 limit=$3 code=0
+  local xml=build/test-logs/$part.$1.xml out=build/test-logs/$part.$1.out lines=build/test-logs/$part.$1.tsv
+  shift 3
+  rm -f "$xml"
+  say "== $binary $*" >>"$log"
+  if [ ! -x "$binary" ]; then
+    say "$binary is missing: its sources are not there, or the build does not know them" | tee -a "$shown" >>"$log"
+    record "$program" failed
+    return
+  fi
+  in_group timeout -k 10 "$limit" "$binary" --gtest_output="xml:$xml" --gtest_color=no "$@" >"$out" 2>&1 || code=$?
+  cat "$out" >>"$log"
+  [ "$code" = 0 ] || awk -v most=30 -f scripts/gtest_failures.awk "$out" >>"$shown"
+  local report=$xml
+  [ -s "$xml" ] || report=$out
+  awk -v part="$part" -v program="$program" -f scripts/gtest_results.awk "$report" >"$lines"
+  cat "$lines" >>"$results"
+  case $code in
+    0) grep -q 'passed$' "$lines" || {
+      say "$binary ran no test" | tee -a "$shown" >>"$log"
+      record "$program" failed
+    } ;;
+    124 | 137) say "$binary took longer than $limit s" | tee -a "$shown" >>"$log" ;;
+    *) say "$binary ended with code $code" | tee -a "$shown" >>"$log" ;;
+  esac
+  [ "$code" = 0 ] || grep -q 'failed$' "$lines" || record "$program" failed
+}
+
+# unit_programs PRESET LIMIT-S: the test program of every folder that has tests or should have.
+unit_programs() {
+  local folder
+  for folder in "${unit_folders[@]}"; do
+    status "$part: $folder"
+    gtest "$folder" "build/$1/tidemark_${folder}_test" "$2"
+  done
+  for folder in src/*/; do
+    folder=$(basename "$folder")
+    case " ${unit_folders[*]} " in *" $folder "*) continue ;; esac
+    say "src/$folder is not in the list of scripts/parts.sh: its tests would never run" | tee -a "$shown" >>"$log"
+    record "$folder" failed
+  done
+}
+
+build_part() {
+  if TIDEMARK_QUIET=1 build "$1"; then record "$part" passed; else
+    build_error "build/logs/$1.log" >>"$log"
+    build_advice "build/logs/$1.log" >>"$log"
+    record "$part" failed
+  fi
+}
+part_build() { build_part dev; }
+part_asan() { build_part asan; }
+part_tsan() { build_part tsan; }
+
+part_unit() { unit_programs dev 120; }
+part_asan_unit() { unit_programs asan 300; }
+part_tsan_unit() { unit_programs tsan 600; }
+
+part_blackbox() { gtest blackbox build/dev/tidemark_blackbox_test 300 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
+part_asan_blackbox() { gtest blackbox build/asan/tidemark_blackbox_test 400 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
+part_tsan_blackbox() { gtest blackbox build/tsan/tidemark_blackbox_test 900 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
+part_slow() { gtest blackbox build/dev/tidemark_blackbox_test 1800 '--gtest_filter=*_slow:*_slow/*'; }
+
+part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
+part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
+
+# The C++ of the repository.
+sources() {
+  if [ -e .git ] && command -v git >/dev/null; then
+    git ls-files -- '*.h' '*.cc' | while read -r file; do [ ! -e "$file" ] || echo "$file"; done
+  else
+    find src apps tests fuzz -name '*.h' -o -name '*.cc' | sort
+  fi
+}
+part_format() {
+  sources | tr '\n' '\0' >build/logs/sources
+  checked xargs -0 -a build/logs/sources clang-format-19 --dry-run -Werror
+  sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error:.*/\1/p' "$log" | sort -u | tr '\n' ' ' | sed 's/^./clang-format-19 -i &/' >"$shown"
+}
+part_tidy() {
+  sources | grep '\.cc$' | grep -E '^(src|apps)/' | grep -v '_test\.cc$' | tr '\n' '\0' >build/logs/sources
+  limit_s=3600 checked xargs -0 -a build/logs/sources -n 1 -P "$(job_count)" clang-tidy-19 -p build/dev --quiet
+}
+part_includes() { checked scripts/check_includes; }
+part_scripts() { checked scripts/selftest; }
+
+# fuzz_for SECONDS: each target goes on with what it found before, beside the corpus of the repository.
+fuzz_for() {
+  local target corpus folders bad='' source
+  for target in "${fuzz_targets[@]}"; do
+    status "$part: $target"
+    corpus=build/fuzz-corpus/$target
+    mkdir -p "$corpus"
+    folders=("$corpus")
+    [ ! -d "fuzz/corpus/${target%_fuzz}" ] || folders+=("fuzz/corpus/${target%_fuzz}")
+    [ ! -d "fuzz/corpus/$target" ] || folders+=("fuzz/corpus/$target")
+    in_group timeout -k 10 $(($1 + 120)) "build/asan/$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
+      -print_final_stats=1 -artifact_prefix="build/test-logs/$target-" "${folders[@]}" >"build/test-logs/$part.$target.out" 2>&1 ||
+      { bad=1; tail -n 40 "build/test-logs/$part.$target.out" >>"$log"; }
+  done
+  for source in fuzz/*_fuzz.cc; do
+    target=$(basename "$source" .cc)
+    case " ${fuzz_targets[*]} " in *" $target "*) continue ;; esac
+    say "$source is not in the list of scripts/parts.sh: it would never run" >>"$log"
+    bad=1
+  done
+  if [ -z "$bad" ]; then record "$part" passed; else record "$part" failed; fi
+}
+part_fuzz() { fuzz_for 10; }
+part_fuzz_long() { fuzz_for 60; }
+
+part_bench() {
+  if ! TIDEMARK_QUIET=1 build release tidemark-bench; then
+    build_error build/logs/release.log >>"$log"
+    record "$part" failed
+    return
+  fi
+  limit_s=3600 checked build/release/tidemark-bench all --json build/bench.json
+}
+
+# What the last runs of the parts showed, sanitized ones aside: they run the same tests.
+part_conformance() {
+  local known=build/test-logs/conformance.tsv
+  cat build/test-logs/{unit,blackbox,kill,slow}.*.tsv >"$known" 2>/dev/null
+  checked scripts/conformance "$known" tests/conformance_required.txt build/conformance.md
+}
