@@ -1,0 +1,205 @@
+// What can be asked of the deciding side, what is answered, and what has to be written and told.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/results.h"
+#include "core/view.h"
+
+namespace tidemark {
+
+// ------------------------------------------------------------------------------------------ commands
+
+/// Exactly one of `to` and `conversation` is set.
+struct SendCommand {
+  UserId sender;
+  DeviceId device;
+  UserId to;
+  ConversationId conversation;
+  std::string client_msg_id;
+  std::int64_t client_time = 0;  // 0: not given
+  Body body;
+  Seq reply_to;
+  std::vector<UserId> mentions;
+  Priority priority = Priority::normal;
+  bool admin = false;  // needs no client time
+};
+
+struct ReadCommand {
+  UserId user;
+  ConversationId conversation;
+  Seq seq;
+};
+
+struct MarkUnreadCommand {
+  UserId user;
+  ConversationId conversation;
+};
+
+/// A change under a number of its install; with an empty install it is done without memory.
+struct MutateCommand {
+  UserId user;
+  DeviceId device;
+  InstallId install;
+  std::uint64_t number = 0;
+  std::variant<ReadCommand, MarkUnreadCommand> change;
+};
+
+struct CreateGroupCommand {
+  UserId creator;
+  DeviceId device;
+  std::string title;
+  std::vector<UserId> members;  // besides the creator
+  HistoryForNewcomers newcomers = HistoryForNewcomers::none;
+  std::uint32_t newcomers_last = 0;
+  std::string idempotency_key;  // empty: none
+};
+
+struct AddMembersCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  std::vector<UserId> added;
+};
+
+/// Removing oneself is leaving.
+struct RemoveMemberCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  UserId removed;
+};
+
+struct ChangeGroupCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  std::string title;
+};
+
+struct LoginCommand {
+  UserId user;
+  DeviceId device;
+  InstallId install;  // may be empty: a client without memory
+  std::string platform;
+  std::string app_version;
+  std::uint64_t generation = 0;  // the last one this install was given
+  Cursor cursor;
+};
+
+/// Lazily kept facts of a link: coalesced by the gateway, lost without harm.
+struct DeviceSeenCommand {
+  UserId user;
+  DeviceId device;
+  std::uint64_t generation = 0;
+  Mark acknowledged;
+};
+
+struct SetUserCommand {
+  UserId user;
+  std::string level;
+};
+
+using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
+                             ChangeGroupCommand, LoginCommand, DeviceSeenCommand, SetUserCommand>;
+
+// ------------------------------------------------------------------------------------------- replies
+
+struct SentReply {
+  ConversationId conversation;
+  Seq seq;
+  std::int64_t server_time = 0;
+  MessageState state = MessageState::live;
+  bool duplicate = false;
+  bool operator==(const SentReply&) const = default;
+};
+
+struct MutatedReply {
+  std::uint64_t number = 0;
+  ConversationId conversation;
+  Seq read;
+  Unread unread;
+  bool unread_flag = false;
+  bool clamped = false;
+  Mark mark;
+  bool operator==(const MutatedReply&) const = default;
+};
+
+struct GroupReply {
+  Conversation group;
+  Seq head;
+  bool duplicate = false;  // the idempotency key had been used for the same request
+};
+
+struct LoginReply {
+  std::uint64_t generation = 0;
+  Mode mode = Mode::delta;
+  Cursor head;
+  std::uint64_t behind = 0;
+  std::uint64_t highest_mutation = 0;
+};
+
+struct UserReply {
+  UserId user;
+  UserHead head;
+};
+
+struct NoReply {};
+
+using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, NoReply>;
+
+// ------------------------------------------------------------------------------------ writes, notices
+
+/// Everything a decision changes. Each key stands at most once.
+struct Writes {
+  struct UserRow {
+    UserId user;
+    UserConversation row;
+  };
+  struct MutationRow {
+    UserId user;
+    DeviceId device;
+    InstallId install;
+    Mutations mutations;
+  };
+  std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> entries;  // ascending within a conversation
+  std::vector<Conversation> conversations;
+  std::vector<std::pair<UserId, UserHead>> users;
+  std::vector<UserRow> rows;
+  std::vector<std::pair<DedupKey, DedupRecord>> dedup;
+  std::vector<std::pair<UserId, Device>> devices;
+  std::vector<std::pair<UserId, DeviceId>> erased_devices;
+  std::vector<MutationRow> mutations;
+  /// Mutations of all other installs of this device are forgotten.
+  std::vector<MutationRow> replaced_installs;
+  std::optional<std::uint64_t> last_group;
+};
+
+/// What one user is told of one change.
+struct Receiver {
+  UserId user;
+  Mark after;  // the change's interval in his index
+  Mark to;
+  std::int64_t sort_time = 0;
+  bool mentioned = false;
+  std::shared_ptr<const Change> summary;  // where his state changed otherwise than by the entry itself
+};
+
+struct Notice {
+  ConversationId conversation;
+  std::shared_ptr<const Entry> entry;  // null: only the receivers' own state changed
+  std::uint64_t round = 0;
+  std::vector<Receiver> receivers;
+};
+
+struct Decision {
+  Reply reply;
+  Writes writes;
+  std::vector<Notice> notices;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+#include "core/decide.h"
+
+#include "base/check.h"
+#include "core/decide_parts.h"
+
+namespace tidemark {
+namespace {
+
+struct Pick {
+  View& view;
+  const Context& context;
+  Result<Decision> operator()(const SendCommand& c) { return decide_send(view, c, context); }
+  Result<Decision> operator()(const MutateCommand& c) { return decide_mutate(view, c, context); }
+  Result<Decision> operator()(const CreateGroupCommand& c) { return decide_create_group(view, c, context); }
+  Result<Decision> operator()(const AddMembersCommand& c) { return decide_add_members(view, c, context); }
+  Result<Decision> operator()(const RemoveMemberCommand& c) { return decide_remove_member(view, c, context); }
+  Result<Decision> operator()(const ChangeGroupCommand& c) { return decide_change_group(view, c, context); }
+  Result<Decision> operator()(const LoginCommand& c) { return decide_login(view, c, context); }
+  Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
+  Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
+};
+
+}  // namespace
+
+std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uint32_t store_epoch) {
+  TM_CHECK(store_epoch >= line_epoch, "a line was written in an epoch after the store's");
+  return head + 1 + (std::uint64_t{store_epoch - line_epoch} << 32);
+}
+
+Result<Decision> decide(View& view, const Command& command, const Context& context) {
+  Result<Decision> decision = std::visit(Pick{view, context}, command);
+  // What was decided on a read that failed is void.
+  if (view.failure()) return std::unexpected(*view.failure());
+  return decision;
+}
+
+}  // namespace tidemark

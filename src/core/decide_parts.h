@@ -1,0 +1,21 @@
+// The decisions by kind; decide() picks one.
+#pragma once
+
+#include "core/decide.h"
+
+namespace tidemark {
+
+Result<Decision> decide_send(View& view, const SendCommand& command, const Context& context);
+Result<Decision> decide_mutate(View& view, const MutateCommand& command, const Context& context);
+Result<Decision> decide_create_group(View& view, const CreateGroupCommand& command, const Context& context);
+Result<Decision> decide_add_members(View& view, const AddMembersCommand& command, const Context& context);
+Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& command, const Context& context);
+Result<Decision> decide_change_group(View& view, const ChangeGroupCommand& command, const Context& context);
+Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context);
+Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context);
+Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context);
+
+/// What counts against body_bytes_max: the UTF-8 bytes of all its parts; the type counts when it is not "text".
+std::size_t body_size(const Body& body);
+
+}  // namespace tidemark

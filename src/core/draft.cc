@@ -1,0 +1,169 @@
+#include "core/draft.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/reads.h"
+
+namespace tidemark {
+
+Draft::DraftedUser& Draft::drafted(const UserId& user) {
+  if (auto found = user_index_.find(user); found != user_index_.end()) return *found->second;
+  DraftedUser& made = users_.emplace_back();
+  made.id = user;
+  made.head = base_.user(user);
+  if (!made.head.exists()) {
+    made.head.created_at = std::max<std::int64_t>(context_.now_ms, 1);
+    made.head.epoch = epoch().number;
+  }
+  made.before = made.head.mark;
+  user_index_.emplace(user, &made);
+  return made;
+}
+
+const Draft::DraftedUser* Draft::find_user(const UserId& user) const {
+  const auto found = user_index_.find(user);
+  return found == user_index_.end() ? nullptr : found->second;
+}
+
+UserConversation* Draft::find_row(DraftedUser& user, const ConversationId& id) {
+  for (UserConversation& row : user.rows)
+    if (row.conversation == id) return &row;
+  return nullptr;
+}
+
+UserHead& Draft::edit_user(const UserId& user) { return drafted(user).head; }
+
+UserConversation& Draft::edit_row(const UserId& user, const ConversationId& id) {
+  DraftedUser& owner = drafted(user);
+  if (UserConversation* row = find_row(owner, id)) return *row;
+  if (const UserConversation* stored = base_.user_conversation(user, id)) return owner.rows.emplace_back(*stored);
+  UserConversation& row = owner.rows.emplace_back();
+  row.conversation = id;
+  return row;
+}
+
+Conversation& Draft::edit_conversation(const ConversationId& id) {
+  for (Conversation& made : conversations_)
+    if (made.id == id) return made;
+  Conversation& made = conversations_.emplace_back();
+  if (const Conversation* stored = base_.conversation(id)) made = *stored;
+  made.id = id;
+  return made;
+}
+
+std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry) {
+  const LineHead head = line(id);
+  entry.seq = Seq(next_number(head.seq.value, head.epoch, epoch().number));
+  entry.ord = head.ord + (entry.countable() ? 1 : 0);
+  entry.top = entry.countable() ? entry.seq : head.top;
+  entry.server_time = std::max(head.server_time, context_.now_ms);
+  entry.epoch = epoch().number;
+  entry.round = round();
+  TM_CHECK(entry.seq > head.seq, "a log only grows");
+  auto stored = std::make_shared<const Entry>(std::move(entry));
+  writes_.entries.emplace_back(id, stored);
+  return stored;
+}
+
+Mark Draft::touch(const UserId& user) {
+  DraftedUser& owner = drafted(user);
+  if (!owner.touched) {
+    owner.head.mark = Mark(next_number(owner.head.mark.value, owner.head.epoch, epoch().number));
+    owner.head.epoch = epoch().number;
+    owner.touched = true;
+  }
+  TM_CHECK(owner.head.mark > owner.before, "an index only grows");
+  return owner.head.mark;
+}
+
+Receiver Draft::touch_head(const UserId& user, const ConversationId& id, const Entry& entry) {
+  const Mark mark = touch(user);
+  DraftedUser& owner = drafted(user);
+  UserConversation& row = edit_row(user, id);
+  row.head_mark = mark;
+  row.head_seq = entry.seq;
+  row.top = entry.top;
+  row.sort_time = std::max(entry.server_time, owner.head.sort_time + 1);
+  owner.head.sort_time = row.sort_time;
+  return {user, owner.before, mark, row.sort_time, false, nullptr};
+}
+
+Receiver Draft::touch_state(const UserId& user, const ConversationId& id, const Entry* entry) {
+  const Mark mark = touch(user);
+  UserConversation& row = edit_row(user, id);
+  row.state_mark = mark;
+  if (entry != nullptr) {
+    row.head_seq = entry->seq;
+    row.top = entry->top;
+  }
+  return {user, drafted(user).before, mark, row.sort_time, false, nullptr};
+}
+
+void Draft::add_summary(Receiver& receiver, const ConversationId& id) {
+  receiver.summary = std::make_shared<const Change>(
+      change_of(*this, context_.params, receiver.user, edit_row(receiver.user, id)));
+}
+
+Decision Draft::finish(Reply reply, std::vector<Notice> notices) && {
+  for (Conversation& made : conversations_) writes_.conversations.push_back(std::move(made));
+  for (DraftedUser& user : users_) {
+    for (UserConversation& row : user.rows) {
+      TM_CHECK(row.mark() <= user.head.mark, "an index row leads its index");
+      writes_.rows.push_back({user.id, std::move(row)});
+    }
+    writes_.users.emplace_back(user.id, std::move(user.head));
+  }
+  return {std::move(reply), std::move(writes_), std::move(notices)};
+}
+
+const Conversation* Draft::conversation(const ConversationId& id) {
+  for (const Conversation& made : conversations_)
+    if (made.id == id) return &made;
+  return base_.conversation(id);
+}
+
+LineHead Draft::line(const ConversationId& id) {
+  for (auto made = writes_.entries.rbegin(); made != writes_.entries.rend(); ++made)
+    if (made->first == id) {
+      const Entry& last = *made->second;
+      return {last.seq, last.ord, last.top, last.server_time, last.epoch};
+    }
+  return base_.line(id);
+}
+
+std::optional<Entry> Draft::entry(const ConversationId& id, Seq seq) {
+  for (const auto& [conversation, made] : writes_.entries)
+    if (conversation == id && made->seq == seq) return *made;
+  return base_.entry(id, seq);
+}
+
+void Draft::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                    const std::function<bool(const Entry&)>& visit) {
+  std::vector<std::shared_ptr<const Entry>> made;
+  for (const auto& [conversation, entry] : writes_.entries)
+    if (conversation == id && entry->seq > after && entry->seq <= to) made.push_back(entry);
+  bool going = true;
+  const auto visit_made = [&] {
+    if (direction == Direction::down) std::reverse(made.begin(), made.end());
+    for (const auto& entry : made)
+      if (going) going = visit(*entry);
+  };
+  // What is drafted lies above everything stored.
+  if (direction == Direction::down) visit_made();
+  if (going) base_.entries(id, after, to, direction, [&](const Entry& entry) { return going = visit(entry); });
+  if (going && direction == Direction::up) visit_made();
+}
+
+UserHead Draft::user(const UserId& user) {
+  const DraftedUser* owner = find_user(user);
+  return owner ? owner->head : base_.user(user);
+}
+
+const UserConversation* Draft::user_conversation(const UserId& user, const ConversationId& id) {
+  if (const auto found = user_index_.find(user); found != user_index_.end())
+    if (const UserConversation* row = find_row(*found->second, id)) return row;
+  return base_.user_conversation(user, id);
+}
+
+}  // namespace tidemark

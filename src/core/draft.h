@@ -1,0 +1,88 @@
+// The decision in the making: a view in which its own writes can already be seen, and the writes themselves.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+
+#include "core/commands.h"
+#include "core/decide.h"
+
+namespace tidemark {
+
+class Draft final : public View {
+ public:
+  Draft(View& base, const Context& context) : base_(base), context_(context) {}
+
+  // What the decision may change. References stay valid for the draft's life.
+  UserHead& edit_user(const UserId& user);  // makes the user when there is none
+  UserConversation& edit_row(const UserId& user, const ConversationId& id);
+  Conversation& edit_conversation(const ConversationId& id);
+  void set_last_group(std::uint64_t number) { writes_.last_group = number; }
+  Writes& writes() { return writes_; }
+
+  /// Appends an entry: gives it seq, ord, top, server_time, epoch and round. Returns it as it will be stored.
+  std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry);
+
+  /// The user's next mark: one for a decision, however much of him it changes.
+  Mark touch(const UserId& user);
+
+  /// Moves the row's head object: to the entry, with the next sort_time in small conversations.
+  Receiver touch_head(const UserId& user, const ConversationId& id, const Entry& entry);
+  /// Moves the row's state object. The row's head_seq follows the entry, if there is one.
+  Receiver touch_state(const UserId& user, const ConversationId& id, const Entry* entry);
+  /// Adds the whole summary of the row to what the user is told. Call when the row is final.
+  void add_summary(Receiver& receiver, const ConversationId& id);
+
+  Decision finish(Reply reply, std::vector<Notice> notices) &&;
+  const Context& context() const { return context_; }
+
+  // View: the base with the writes above it.
+  Epoch epoch() override { return base_.epoch(); }
+  std::uint64_t round() override { return base_.round(); }
+  std::uint64_t last_group() override { return writes_.last_group.value_or(base_.last_group()); }
+  const Conversation* conversation(const ConversationId& id) override;
+  LineHead line(const ConversationId& id) override;
+  std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
+  void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(const Entry&)>& visit) override;
+  UserHead user(const UserId& user) override;
+  const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
+  void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                    const std::function<bool(const UserConversation&)>& visit) override {
+    base_.by_head_mark(user, after, to, direction, visit);
+  }
+  void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                     const std::function<bool(const UserConversation&)>& visit) override {
+    base_.by_state_mark(user, after, to, direction, visit);
+  }
+  std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override { return base_.remembered(keys); }
+  std::optional<Device> device(const UserId& user, const DeviceId& device) override {
+    return base_.device(user, device);
+  }
+  std::vector<Device> devices(const UserId& user) override { return base_.devices(user); }
+  Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override {
+    return base_.mutations(user, device, install);
+  }
+  const std::optional<Error>& failure() const override { return base_.failure(); }
+
+ private:
+  struct DraftedUser {
+    UserId id;
+    UserHead head;
+    Mark before;          // where the index stood before this decision
+    bool touched = false;
+    std::deque<UserConversation> rows;
+  };
+  DraftedUser& drafted(const UserId& user);
+  const DraftedUser* find_user(const UserId& user) const;
+  UserConversation* find_row(DraftedUser& user, const ConversationId& id);
+
+  View& base_;
+  const Context& context_;
+  Writes writes_;
+  std::deque<DraftedUser> users_;
+  std::unordered_map<UserId, DraftedUser*> user_index_;
+  std::deque<Conversation> conversations_;
+};
+
+}  // namespace tidemark

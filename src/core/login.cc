@@ -1,0 +1,90 @@
+// Links: generations of a device's session, and what a returning device is told (design, sections 4, 5 and 10).
+#include <algorithm>
+
+#include "core/conversation_id.h"
+#include "core/decide_parts.h"
+#include "core/draft.h"
+#include "core/reads.h"
+
+namespace tidemark {
+namespace {
+
+Result<void> check_generation(const Device& known, const LoginCommand& command) {
+  if (command.install.empty() || known.install != command.install) return {};
+  const bool current = command.generation == known.generation;
+  const bool welcome_was_lost = command.generation + 1 == known.generation && !known.generation_used;
+  if (current || welcome_was_lost) return {};
+  return fail(ErrorCode::NEW_INSTALL_REQUIRED, "session_generation");
+}
+
+/// Makes room for one more device: the least recently seen leaves.
+void make_room(Draft& draft, const UserId& user) {
+  std::vector<Device> devices = draft.devices(user);
+  if (devices.size() < draft.context().params.devices_max) return;
+  std::ranges::sort(devices, {}, &Device::last_seen);
+  const std::size_t leaving = devices.size() - draft.context().params.devices_max + 1;
+  for (std::size_t i = 0; i < leaving; ++i) draft.writes().erased_devices.emplace_back(user, devices[i].id);
+}
+
+}  // namespace
+
+Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
+  TM_TRY(check_user_id(command.user, "user"));
+  if (context.params.users_registered && !view.user(command.user).exists())
+    return fail(ErrorCode::USER_NOT_FOUND, "token");
+  const auto known = view.device(command.user, command.device);
+  if (known) TM_TRY(check_generation(*known, command));
+
+  Draft draft(view, context);
+  UserHead& user = draft.edit_user(command.user);
+  if (!known) make_room(draft, command.user);
+  Device device = known.value_or(Device{});
+  if (known && known->install != command.install)
+    draft.writes().replaced_installs.push_back({command.user, command.device, command.install, {}});
+  device.id = command.device;
+  device.install = command.install;
+  device.platform = command.platform;
+  device.app_version = command.app_version;
+  // A device whose row was dropped may come with a generation of its own: numbers never go back.
+  device.generation = std::max(device.generation, command.generation) + 1;
+  device.generation_used = false;
+  device.last_seen = context.now_ms;
+
+  LoginReply reply;
+  reply.generation = device.generation;
+  reply.mode = mode_of(command.cursor, view.epoch(), user.mark);
+  reply.head = {view.epoch(), user.mark, view.round()};
+  reply.behind = reply.mode == Mode::delta ? user.mark - command.cursor.mark : user.mark.value;
+  if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
+  if (!command.install.empty())
+    reply.highest_mutation = view.mutations(command.user, command.device, command.install).highest;
+  draft.writes().devices.emplace_back(command.user, std::move(device));
+  return std::move(draft).finish(std::move(reply), {});
+}
+
+Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context) {
+  const auto known = view.device(command.user, command.device);
+  // A later login has replaced this link, or the device was removed: nothing to note.
+  if (!known || known->generation != command.generation) return Decision{NoReply{}, {}, {}};
+  Draft draft(view, context);
+  Device device = *known;
+  device.generation_used = true;
+  device.acknowledged = std::max(device.acknowledged, std::min(command.acknowledged, view.user(command.user).mark));
+  device.last_seen = context.now_ms;
+  draft.writes().devices.emplace_back(command.user, std::move(device));
+  return std::move(draft).finish(NoReply{}, {});
+}
+
+Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context) {
+  TM_TRY(check_user_id(command.user, "user"));
+  constexpr std::string_view kLevels[] = {"", "free", "paid", "vip"};
+  if (std::ranges::find(kLevels, command.level) == std::end(kLevels))
+    return fail(ErrorCode::OUT_OF_RANGE, "level", "free, paid, vip, or empty for the token's.");
+  Draft draft(view, context);
+  UserHead& user = draft.edit_user(command.user);
+  user.level = command.level;
+  UserReply reply{command.user, user};
+  return std::move(draft).finish(std::move(reply), {});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,162 @@
+// Read pointers and the unread flag (design, section 6), and the numbers under which changes are made.
+#include <algorithm>
+
+#include "base/codec.h"
+#include "core/conversation_id.h"
+#include "core/decide_parts.h"
+#include "core/draft.h"
+#include "core/unread.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+MutatedReply reply_of(Draft& draft, const UserId& user, const UserConversation& row, bool self_chat) {
+  MutatedReply reply;
+  reply.conversation = row.conversation;
+  reply.read = row.read;
+  reply.unread = unread_of(row, draft.line(row.conversation), draft.context().params, self_chat);
+  reply.unread_flag = row.unread_flag;
+  reply.mark = draft.user(user).mark;
+  return reply;
+}
+
+struct Changed {
+  MutatedReply reply;
+  std::vector<Notice> notices;
+};
+
+Result<const UserConversation*> own_row(View& view, const UserId& user, const ConversationId& id) {
+  TM_TRY(parse_conversation(id));
+  const UserConversation* row = view.user_conversation(user, id);
+  if (row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  return row;
+}
+
+/// Tells all devices of the user what his row is now.
+void tell_state(Draft& draft, const UserId& user, const ConversationId& id, std::vector<Notice>& notices) {
+  Receiver receiver = draft.touch_state(user, id, nullptr);
+  draft.add_summary(receiver, id);
+  notices.push_back({id, nullptr, draft.round(), {std::move(receiver)}});
+}
+
+Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
+  TM_ASSIGN(const UserConversation* before, own_row(draft, command.user, command.conversation));
+  const LineHead head = draft.line(command.conversation);
+  const Seq last = upper_bound_of(*before, head.seq);
+  const Seq wanted = std::min(command.seq, last);
+  const bool self_chat = parse_conversation(command.conversation)->self();
+  const bool moves = wanted > before->read;
+  const bool clears = before->unread_flag && wanted >= before->read;
+  Changed changed;
+  if (moves || clears) {
+    UserConversation& row = draft.edit_row(command.user, command.conversation);
+    row.read = std::max(row.read, wanted);
+    row.unread_flag = false;
+    settle_floor(draft, command.user, head, row);
+    tell_state(draft, command.user, command.conversation, changed.notices);
+  }
+  changed.reply = reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  changed.reply.clamped = command.seq > last;
+  return changed;
+}
+
+Result<Changed> mark_unread(Draft& draft, const MarkUnreadCommand& command) {
+  TM_ASSIGN(const UserConversation* before, own_row(draft, command.user, command.conversation));
+  Changed changed;
+  if (!before->unread_flag) {
+    draft.edit_row(command.user, command.conversation).unread_flag = true;
+    tell_state(draft, command.user, command.conversation, changed.notices);
+  }
+  const bool self_chat = parse_conversation(command.conversation)->self();
+  changed.reply = reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  return changed;
+}
+
+Digest content_of(const MutateCommand& command) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.varint(command.change.index());
+  if (const auto* read = std::get_if<ReadCommand>(&command.change)) {
+    out.string(read->conversation.value);
+    out.varint(read->seq.value);
+  } else {
+    out.string(std::get<MarkUnreadCommand>(command.change).conversation.value);
+  }
+  return digest_of({bytes});
+}
+
+std::string encode_answer(const MutatedReply& reply) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.varint(reply.number);
+  out.string(reply.conversation.value);
+  out.varint(reply.read.value);
+  out.varint(reply.unread.count);
+  out.u8(static_cast<std::uint8_t>(reply.unread.exact | reply.unread_flag << 1 | reply.clamped << 2));
+  out.varint(reply.mark.value);
+  return bytes;
+}
+
+Result<MutatedReply> decode_answer(std::string_view bytes) {
+  ByteReader in(bytes);
+  MutatedReply reply;
+  reply.number = in.varint();
+  reply.conversation = ConversationId(in.string());
+  reply.read = Seq(in.varint());
+  reply.unread.count = static_cast<std::uint32_t>(in.varint());
+  const std::uint8_t flags = in.u8();
+  reply.unread.exact = flags & 1;
+  reply.unread_flag = flags & 2;
+  reply.clamped = flags & 4;
+  reply.mark = Mark(in.varint());
+  if (!in.done()) return fail(ErrorCode::INTERNAL, "number", "A stored answer is damaged.");
+  return reply;
+}
+
+/// The answer already given under this number, nothing when the number is new, or the refusal.
+Result<std::optional<MutatedReply>> known_answer(const Mutations& mutations, std::uint64_t number,
+                                                 const Digest& content, std::size_t kept_max) {
+  for (const MutationOutcome& kept : mutations.kept) {
+    if (kept.number != number) continue;
+    if (kept.content != content) return fail(ErrorCode::MUTATION_CONFLICT, "number");
+    TM_ASSIGN(MutatedReply reply, decode_answer(kept.answer));
+    return reply;
+  }
+  if (number + kept_max <= mutations.highest) return fail(ErrorCode::MUTATION_EXPIRED, "number");
+  return std::optional<MutatedReply>();
+}
+
+void remember(Mutations& mutations, MutationOutcome outcome, std::size_t kept_max) {
+  mutations.highest = std::max(mutations.highest, outcome.number);
+  const auto place = std::ranges::upper_bound(mutations.kept, outcome.number, {}, &MutationOutcome::number);
+  mutations.kept.insert(place, std::move(outcome));
+  while (mutations.kept.size() > kept_max || mutations.kept.front().number + kept_max <= mutations.highest)
+    mutations.kept.erase(mutations.kept.begin());
+}
+
+}  // namespace
+
+Result<Decision> decide_mutate(View& view, const MutateCommand& command, const Context& context) {
+  const bool numbered = !command.install.empty();
+  if (numbered && command.number == 0) return fail(ErrorCode::OUT_OF_RANGE, "number", "Numbers begin at 1.");
+  Mutations mutations;
+  const Digest content = content_of(command);
+  if (numbered) {
+    mutations = view.mutations(command.user, command.device, command.install);
+    TM_ASSIGN(auto known, known_answer(mutations, command.number, content, context.params.mutations_kept));
+    if (known) return Decision{std::move(*known), {}, {}};
+  }
+  Draft draft(view, context);
+  TM_ASSIGN(Changed changed, std::holds_alternative<ReadCommand>(command.change)
+                                 ? read_to(draft, std::get<ReadCommand>(command.change))
+                                 : mark_unread(draft, std::get<MarkUnreadCommand>(command.change)));
+  changed.reply.number = command.number;
+  if (numbered) {
+    remember(mutations, {command.number, content, encode_answer(changed.reply)}, context.params.mutations_kept);
+    draft.writes().mutations.push_back({command.user, command.device, command.install, std::move(mutations)});
+  }
+  return std::move(draft).finish(std::move(changed.reply), std::move(changed.notices));
+}
+
+}  // namespace tidemark

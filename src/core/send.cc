@@ -1,0 +1,226 @@
+// Sending once (design, section 5).
+#include <algorithm>
+
+#include "base/codec.h"
+#include "core/conversation_id.h"
+#include "core/decide_parts.h"
+#include "core/draft.h"
+#include "core/reads.h"
+#include "core/unread.h"
+#include "core/uuid7.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t kBucketMs = kHourMs;
+
+/// Every hour that an id may be remembered under now.
+void add_live_hours(std::vector<DedupKey>& keys, const Digest& identity, const Context& context) {
+  const std::int64_t oldest = std::max<std::int64_t>(0, context.now_ms - context.params.dedup_remember_ms) / kBucketMs;
+  const std::int64_t newest = (context.now_ms + context.params.future_ms) / kBucketMs;
+  for (std::int64_t hour = newest; hour >= oldest; --hour) {
+    const DedupKey key{static_cast<std::uint32_t>(hour), identity};
+    if (keys.empty() || keys.front() != key) keys.push_back(key);
+  }
+}
+
+Result<void> check_id_time(std::int64_t time, const std::string& field, const Context& context) {
+  if (time > context.now_ms + context.params.future_ms)
+    return fail(ErrorCode::CLIENT_MSG_ID_EXPIRED, field, "Its time lies in the future.");
+  if (time < context.now_ms - context.params.dedup_accept_ms)
+    return fail(ErrorCode::CLIENT_MSG_ID_EXPIRED, field, "Its time is too long ago.");
+  return {};
+}
+
+Result<void> check_body(const Body& body, const CoreParams& params) {
+  if (body.type.empty() || body.type.size() > params.body_type_bytes_max)
+    return fail(ErrorCode::OUT_OF_RANGE, "body.type", "1 to 32 bytes.");
+  if (body.attachments.size() > params.attachments_max)
+    return fail(ErrorCode::LIMIT_REACHED, "body.attachments",
+                "At most " + std::to_string(params.attachments_max) + ".");
+  const std::size_t size = body_size(body);
+  if (size > params.body_bytes_max)
+    return fail(ErrorCode::TOO_LARGE, "body",
+                std::to_string(size) + " bytes, at most " + std::to_string(params.body_bytes_max) + ".");
+  if (body.text.empty() && body.summary.empty() && body.data.empty() && body.attachments.empty() &&
+      body.encrypted.empty())
+    return fail(ErrorCode::MALFORMED, "body", "Give text, data, attachments or encrypted.");
+  return {};
+}
+
+Digest content_of(const SendCommand& command) {
+  std::string lists;
+  ByteWriter out(lists);
+  out.varint(command.reply_to.value);
+  out.varint(command.mentions.size());
+  for (const UserId& user : command.mentions) out.string(user.value);
+  for (const Attachment& a : command.body.attachments) {
+    out.string(a.url);
+    out.varint(a.size_bytes);
+    out.string(a.mime);
+    out.string(a.hash);
+  }
+  const Body& body = command.body;
+  return digest_of({body.type, body.text, body.summary, body.data, body.encrypted, lists});
+}
+
+/// The conversation meant, made for a first message; or why the sender may not write there.
+Result<ConversationId> resolve(View& view, const SendCommand& command, const Context& context) {
+  if (command.to.empty() == command.conversation.empty())
+    return fail(ErrorCode::MALFORMED, "to", "Give either to or conversation_id.");
+  if (!command.to.empty()) {
+    TM_TRY(check_user_id(command.to, "to"));
+    return single_conversation(command.sender, command.to);
+  }
+  TM_ASSIGN(const ParsedConversation parsed, parse_conversation(command.conversation));
+  if (parsed.kind == ConversationKind::single && !parsed.has(command.sender))
+    return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (parsed.kind == ConversationKind::group && view.user_conversation(command.sender, command.conversation) == nullptr)
+    return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (context.params.users_registered && parsed.kind == ConversationKind::single)
+    for (const UserId& user : {parsed.a, parsed.b})
+      if (!view.user(user).exists()) return fail(ErrorCode::USER_NOT_FOUND, "conversation_id");
+  return command.conversation;
+}
+
+Result<void> check_reply(View& view, const SendCommand& command, const ConversationId& id) {
+  if (!command.reply_to) return {};
+  const UserConversation* row = view.user_conversation(command.sender, id);
+  const auto target = view.entry(id, command.reply_to);
+  if (row == nullptr || !target || !target->countable() || !visible(*row, command.reply_to))
+    return fail(ErrorCode::MESSAGE_NOT_FOUND, "reply_to");
+  if (target->dead()) return fail(ErrorCode::MESSAGE_DELETED, "reply_to");
+  return {};
+}
+
+Result<void> check_mentions(const SendCommand& command, const Conversation& conversation, const CoreParams& params) {
+  if (command.mentions.size() > params.mentions_max)
+    return fail(ErrorCode::LIMIT_REACHED, "mentions", "At most " + std::to_string(params.mentions_max) + ".");
+  for (const UserId& user : command.mentions)
+    if (conversation.member(user) == nullptr)
+      return fail(ErrorCode::MALFORMED, "mentions", "Only members of the conversation can be mentioned.");
+  return {};
+}
+
+Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed) {
+  Conversation& made = draft.edit_conversation(id);
+  made.kind = ConversationKind::single;
+  made.members = {{parsed.a, Role::member, Seq()}};
+  if (!parsed.self()) made.members.push_back({parsed.b, Role::member, Seq()});
+  for (const Member& member : made.members) {
+    UserConversation& row = draft.edit_row(member.user, id);
+    row.periods = {{Seq(), Seq(), Seq(1)}};
+  }
+  return made;
+}
+
+SentReply duplicate_reply(const Entry& entry, const ConversationId& id) {
+  return {id, entry.seq, entry.server_time, entry.state, true};
+}
+
+/// The first result again, or why it cannot be given.
+Result<Decision> answer_duplicate(View& view, const ConversationId& id, const DedupRecord& record,
+                                  const Digest& content) {
+  if (record.content != content) return fail(ErrorCode::CLIENT_MSG_ID_CONFLICT, "client_msg_id");
+  const auto entry = view.entry(id, record.seq);
+  if (!entry) return fail(ErrorCode::CLIENT_MSG_ID_EXPIRED, "client_msg_id", "The message is no longer kept.");
+  return Decision{duplicate_reply(*entry, id), {}, {}};
+}
+
+Receiver tell_member(Draft& draft, const Member& member, const ConversationId& id, const Entry& entry, bool self_chat) {
+  const CoreParams& params = draft.context().params;
+  Receiver receiver = draft.touch_head(member.user, id, entry);
+  UserConversation& row = draft.edit_row(member.user, id);
+  if (member.user == entry.sender) {
+    ++row.own;
+    if (params.read_on_send) {
+      row.read = entry.seq;
+      settle_floor(draft, member.user, draft.line(id), row);
+      row.state_mark = row.head_mark;
+      draft.add_summary(receiver, id);
+    }
+  }
+  receiver.mentioned = std::ranges::find(entry.mentions, member.user) != entry.mentions.end();
+  if (!receiver.summary && !unread_of(row, draft.line(id), params, self_chat).exact) draft.add_summary(receiver, id);
+  return receiver;
+}
+
+}  // namespace
+
+std::size_t body_size(const Body& body) {
+  std::size_t size = body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
+  if (body.type != "text") size += body.type.size();
+  for (const Attachment& a : body.attachments) size += a.url.size() + a.mime.size() + a.hash.size();
+  return size;
+}
+
+Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
+                                         const std::string& client_msg_id, std::int64_t client_time, bool admin,
+                                         const Context& context) {
+  const Digest identity = digest_of({"send", sender.value, conversation.value, client_msg_id});
+  std::vector<DedupKey> keys;
+  if (const auto time = uuid7_time_ms(client_msg_id)) {
+    TM_TRY(check_id_time(*time, "client_msg_id", context));
+    keys.push_back({static_cast<std::uint32_t>(*time / kBucketMs), identity});
+    return keys;
+  }
+  if (client_time != 0) {
+    TM_TRY(check_id_time(client_time, "client_time", context));
+  } else if (!admin) {
+    return fail(ErrorCode::CLIENT_TIME_REQUIRED, "client_time");
+  }
+  // Kept under the hour of its receipt and looked for under every live one, so that another client_time in a retry
+  // cannot slip past the memory.
+  keys.push_back({static_cast<std::uint32_t>(context.now_ms / kBucketMs), identity});
+  add_live_hours(keys, identity, context);
+  return keys;
+}
+
+Result<Decision> decide_send(View& view, const SendCommand& command, const Context& context) {
+  TM_TRY(check_user_id(command.sender, "sender"));
+  TM_TRY(check_body(command.body, context.params));
+  TM_ASSIGN(const ConversationId id, resolve(view, command, context));
+  TM_ASSIGN(const std::vector<DedupKey> keys, dedup_keys(command.sender, id, command.client_msg_id,
+                                                         command.client_time, command.admin, context));
+  const Digest content = content_of(command);
+  if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
+
+  TM_ASSIGN(const ParsedConversation parsed, parse_conversation(id));
+  Draft draft(view, context);
+  const Conversation* conversation = view.conversation(id);
+  if (conversation == nullptr) {
+    if (parsed.kind != ConversationKind::single) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+    if (context.params.users_registered)
+      for (const UserId& user : {parsed.a, parsed.b})
+        if (!view.user(user).exists()) return fail(ErrorCode::USER_NOT_FOUND, command.to.empty() ? "conversation_id" : "to");
+    conversation = &make_single(draft, id, parsed);
+  }
+  if (conversation->member(command.sender) == nullptr) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+  TM_TRY(check_reply(draft, command, id));
+  TM_TRY(check_mentions(command, *conversation, context.params));
+
+  Entry entry;
+  entry.kind = EntryKind::message;
+  entry.sender = command.sender;
+  entry.sender_device = command.device;
+  entry.client_msg_id = command.client_msg_id;
+  entry.client_time = uuid7_time_ms(command.client_msg_id).value_or(command.client_time);
+  entry.priority = command.priority;
+  entry.reply_to = command.reply_to;
+  entry.mentions = command.mentions;
+  entry.body = command.body;
+  const auto stored = draft.append(id, std::move(entry));
+  draft.writes().dedup.emplace_back(keys.front(), DedupRecord{stored->seq, content});
+
+  Notice notice{id, stored, view.round(), {}};
+  notice.receivers.reserve(conversation->members.size());
+  for (const Member& member : conversation->members)
+    notice.receivers.push_back(tell_member(draft, member, id, *stored, parsed.self()));
+  SentReply reply{id, stored->seq, stored->server_time, stored->state, false};
+  std::vector<Notice> notices;
+  notices.push_back(std::move(notice));
+  return std::move(draft).finish(std::move(reply), std::move(notices));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,114 @@
+#include "store/keys.h"
+
+#include "base/check.h"
+#include "base/codec.h"
+#include "core/conversation_id.h"
+
+namespace tidemark::keys {
+namespace {
+
+void add_name(ByteWriter& out, std::string_view name) {
+  TM_CHECK(name.size() <= 255, "names in keys are short");
+  out.u8(static_cast<std::uint8_t>(name.size()));
+  out.raw(name);
+}
+
+void add_conversation(ByteWriter& out, const ConversationId& id) {
+  const auto parsed = parse_conversation(id);
+  TM_CHECK(parsed.has_value(), "only canonical ids reach the store");
+  if (parsed->kind == ConversationKind::group) {
+    out.u8(2);
+    out.be64(parsed->group);
+  } else {
+    out.u8(1);
+    add_name(out, parsed->a.value);
+    add_name(out, parsed->b.value);
+  }
+}
+
+std::string under_user(const UserId& user, char kind) {
+  std::string key;
+  ByteWriter out(key);
+  add_name(out, user.value);
+  out.u8(static_cast<std::uint8_t>(kind));
+  return key;
+}
+
+}  // namespace
+
+std::string user(const UserId& user) {
+  std::string key;
+  ByteWriter out(key);
+  add_name(out, user.value);
+  return key;
+}
+
+std::string conversation(const ConversationId& id) {
+  std::string key;
+  ByteWriter out(key);
+  add_conversation(out, id);
+  return key;
+}
+
+std::string entry(const ConversationId& id, Seq seq) {
+  std::string key = conversation(id);
+  ByteWriter(key).be64(seq.value);
+  return key;
+}
+
+std::string row(const UserId& user, const ConversationId& id) {
+  std::string key = under_user(user, 'r');
+  ByteWriter out(key);
+  add_conversation(out, id);
+  return key;
+}
+
+std::string by_mark(const UserId& user, Order order, Mark mark) {
+  std::string key = under_user(user, static_cast<char>(order));
+  ByteWriter(key).be64(mark.value);
+  return key;
+}
+
+std::string dedup(const DedupKey& key) {
+  std::string bytes = dedup_hour(key.hour);
+  bytes.append(bytes_of(key.identity));
+  return bytes;
+}
+
+std::string dedup_hour(std::uint32_t hour) {
+  std::string key;
+  ByteWriter(key).be32(hour);
+  return key;
+}
+
+std::string devices(const UserId& user) { return under_user(user, 'd'); }
+
+std::string device(const UserId& user, const DeviceId& device) {
+  std::string key = devices(user);
+  ByteWriter out(key);
+  add_name(out, device.value);
+  return key;
+}
+
+std::string installs(const UserId& user, const DeviceId& device) {
+  std::string key = under_user(user, 'm');
+  ByteWriter out(key);
+  add_name(out, device.value);
+  return key;
+}
+
+std::string mutations(const UserId& user, const DeviceId& device, const InstallId& install) {
+  std::string key = installs(user, device);
+  ByteWriter out(key);
+  add_name(out, install.value);
+  return key;
+}
+
+std::string after_prefix(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
+  TM_CHECK(!prefix.empty(), "a prefix of 0xff bytes has no successor");
+  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace tidemark::keys

@@ -1,0 +1,56 @@
+// Every key there is in the warm store, as a grammar. Keys compare as unsigned bytes; the tables are those of
+// store/warm.h. No two different things can have the same key: names are length-prefixed, numbers have a fixed width.
+//
+//   user          := u8(length) bytes                       1 to 64 bytes
+//   conversation  := 0x01 user user                          single chat, the smaller user first
+//                  | 0x02 be64(number)                       group
+//   seq, mark     := be64
+//
+//   meta          "epoch"                 -> epoch record (number, id)
+//                 "round"                 -> varint, the last commit round
+//                 "group"                 -> varint, the last group number given
+//                 "format"                -> the adapter's own
+//   entries       conversation seq        -> entry or row (row_codec.h), the present state of what was appended there
+//   conversations conversation            -> what the conversation is
+//   users         user                    -> head of the index, and the block of its most recently changed rows
+//   objects       user 'r' conversation   -> index row, as of its last leaving of the block
+//                 user 'h' mark           -> conversation: rows outside the block by head_mark
+//                 user 's' mark           -> conversation: the same by state_mark
+//   dedup         be32(hour) digest       -> dedup record; an hour is dropped as a whole
+//   devices       user 'd' device         -> device
+//                 user 'm' device install -> mutations of an install
+//   device        := u8(length) bytes     install := u8(length) bytes
+//
+// Why the block: a message changes the index of everybody in its conversation. One put of a user's small block for a
+// commit round replaces a row, two order keys and two tombstones for every change; a row is written to `objects`
+// only when eight others have changed since.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "core/view.h"
+
+namespace tidemark::keys {
+
+std::string user(const UserId& user);
+std::string conversation(const ConversationId& id);  // REQUIRES a canonical id
+std::string entry(const ConversationId& id, Seq seq);
+std::string row(const UserId& user, const ConversationId& id);
+enum class Order : char { head = 'h', state = 's' };
+std::string by_mark(const UserId& user, Order order, Mark mark);
+std::string dedup(const DedupKey& key);
+std::string dedup_hour(std::uint32_t hour);
+std::string device(const UserId& user, const DeviceId& device);
+std::string devices(const UserId& user);  // prefix of all of them
+std::string mutations(const UserId& user, const DeviceId& device, const InstallId& install);
+std::string installs(const UserId& user, const DeviceId& device);  // prefix of all installs of a device
+/// The first key after all that begin with `prefix`.
+std::string after_prefix(std::string prefix);
+
+inline constexpr std::string_view kEpoch = "epoch";
+inline constexpr std::string_view kRound = "round";
+inline constexpr std::string_view kGroup = "group";
+
+}  // namespace tidemark::keys

@@ -1,0 +1,416 @@
+#include "store/row_codec.h"
+
+#include "base/codec.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+
+std::unexpected<Error> damaged(const char* what) {
+  return fail(ErrorCode::INTERNAL, "", std::string("A stored ") + what + " cannot be read.");
+}
+
+void put_digest(ByteWriter& out, const Digest& digest) { out.raw(bytes_of(digest)); }
+
+Digest get_digest(ByteReader& in) {
+  Digest digest{};
+  const std::string_view bytes = in.raw(digest.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) digest[i] = static_cast<std::uint8_t>(bytes[i]);
+  return digest;
+}
+
+void put_users(ByteWriter& out, const std::vector<UserId>& users) {
+  out.varint(users.size());
+  for (const UserId& user : users) out.string(user.value);
+}
+
+/// A count that cannot be more than the bytes left, so that damage never makes us reserve the world.
+std::size_t get_count(ByteReader& in) {
+  const std::uint64_t count = in.varint();
+  return count <= in.left() ? count : 0;
+}
+
+std::vector<UserId> get_users(ByteReader& in) {
+  std::vector<UserId> users(get_count(in));
+  for (UserId& user : users) user = UserId(in.string());
+  return users;
+}
+
+// body := string(type, "" for text) string(text) string(summary) string(data) string(encrypted)
+//         count { string(url) varint(size) string(mime) string(hash) }
+void put_body(ByteWriter& out, const Body& body) {
+  out.string(body.type == "text" ? "" : body.type);
+  out.string(body.text);
+  out.string(body.summary);
+  out.string(body.data);
+  out.string(body.encrypted);
+  out.varint(body.attachments.size());
+  for (const Attachment& a : body.attachments) {
+    out.string(a.url);
+    out.varint(a.size_bytes);
+    out.string(a.mime);
+    out.string(a.hash);
+  }
+}
+
+Body get_body(ByteReader& in) {
+  Body body;
+  if (const auto type = in.string(); !type.empty()) body.type = type;
+  body.text = in.string();
+  body.summary = in.string();
+  body.data = in.string();
+  body.encrypted = in.string();
+  body.attachments.resize(get_count(in));
+  for (Attachment& a : body.attachments) {
+    a.url = in.string();
+    a.size_bytes = in.varint();
+    a.mime = in.string();
+    a.hash = in.string();
+  }
+  return body;
+}
+
+constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4;
+
+// row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
+//        varint(leave) varint(visible_from) } u8(role) varint(read) u8(unread_flag) varint(cleared) varint(touch_seq)
+//        varint(own) varint(floor) varint(floor_ord) varint(floor_own)        behind string(conversation)
+void put_row(ByteWriter& out, const UserConversation& row) {
+  out.string(row.conversation.value);
+  out.varint(row.head_mark.value);
+  out.varint(row.state_mark.value);
+  out.varint(row.head_seq.value);
+  out.varint(row.top.value);
+  out.svarint(row.sort_time);
+  out.varint(row.periods.size());
+  for (const Period& period : row.periods) {
+    out.varint(period.join.value);
+    out.varint(period.leave.value);
+    out.varint(period.visible_from.value);
+  }
+  out.u8(static_cast<std::uint8_t>(row.role));
+  out.varint(row.read.value);
+  out.u8(row.unread_flag);
+  out.varint(row.cleared.value);
+  out.varint(row.touch_seq.value);
+  out.varint(row.own);
+  out.varint(row.floor.value);
+  out.varint(row.floor_ord);
+  out.varint(row.floor_own);
+}
+
+UserConversation get_row(ByteReader& in) {
+  UserConversation row;
+  row.conversation = ConversationId(in.string());
+  row.head_mark = Mark(in.varint());
+  row.state_mark = Mark(in.varint());
+  row.head_seq = Seq(in.varint());
+  row.top = Seq(in.varint());
+  row.sort_time = in.svarint();
+  row.periods.resize(get_count(in));
+  for (Period& period : row.periods) {
+    period.join = Seq(in.varint());
+    period.leave = Seq(in.varint());
+    period.visible_from = Seq(in.varint());
+  }
+  row.role = static_cast<Role>(in.u8());
+  row.read = Seq(in.varint());
+  row.unread_flag = in.u8() != 0;
+  row.cleared = Seq(in.varint());
+  row.touch_seq = Seq(in.varint());
+  row.own = in.varint();
+  row.floor = Seq(in.varint());
+  row.floor_ord = in.varint();
+  row.floor_own = in.varint();
+  return row;
+}
+
+void put_head(ByteWriter& out, const UserHead& head) {
+  out.varint(head.mark.value);
+  out.svarint(head.sort_time);
+  out.varint(head.epoch);
+  out.svarint(head.created_at);
+  out.string(head.level);
+}
+
+UserHead get_head(ByteReader& in) {
+  UserHead head;
+  head.mark = Mark(in.varint());
+  head.sort_time = in.svarint();
+  head.epoch = static_cast<std::uint32_t>(in.varint());
+  head.created_at = in.svarint();
+  head.level = in.string();
+  return head;
+}
+
+/// Reads a value whole: version, content, nothing left over.
+template <typename Read>
+auto whole(std::string_view bytes, const char* what, Read read) -> Result<decltype(read(std::declval<ByteReader&>()))> {
+  ByteReader in(bytes);
+  if (in.u8() != kVersion) return damaged(what);
+  auto value = read(in);
+  if (!in.done()) return damaged(what);
+  return value;
+}
+
+void begin(std::string& bytes) {
+  bytes.push_back(static_cast<char>(kVersion));
+}
+
+}  // namespace
+
+// entry := version u8(kind) varint(ord) varint(top) svarint(server_time) varint(epoch) varint(round) string(sender)
+//          string(sender_device) string(client_msg_id) svarint(client_time) u8(priority) u8(state) varint(revision)
+//          varint(touched_by) varint(reply_to) users(mentions) u8(parts) [body] [member] [config]
+std::string encode(const Entry& entry) {
+  std::string bytes;
+  bytes.reserve(96 + entry.body.text.size());
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.u8(static_cast<std::uint8_t>(entry.kind));
+  out.varint(entry.ord);
+  out.varint(entry.top.value);
+  out.svarint(entry.server_time);
+  out.varint(entry.epoch);
+  out.varint(entry.round);
+  out.string(entry.sender.value);
+  out.string(entry.sender_device.value);
+  out.string(entry.client_msg_id);
+  out.svarint(entry.client_time);
+  out.u8(static_cast<std::uint8_t>(entry.priority));
+  out.u8(static_cast<std::uint8_t>(entry.state));
+  out.varint(entry.revision.value);
+  out.varint(entry.touched_by.value);
+  out.varint(entry.reply_to.value);
+  put_users(out, entry.mentions);
+  const bool has_body = entry.countable() && !entry.dead();
+  out.u8(static_cast<std::uint8_t>((has_body ? kHasBody : 0) | (entry.member ? kHasMember : 0) |
+                                   (entry.config ? kHasConfig : 0)));
+  if (has_body) put_body(out, entry.body);
+  if (entry.member) {
+    out.u8(static_cast<std::uint8_t>(entry.member->action));
+    put_users(out, entry.member->users);
+    out.u8(static_cast<std::uint8_t>(entry.member->role));
+    out.varint(entry.member->visible_from.value);
+  }
+  if (entry.config) out.string(entry.config->title);
+  return bytes;
+}
+
+Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
+  return whole(bytes, "entry", [seq](ByteReader& in) {
+    Entry entry;
+    entry.seq = seq;
+    entry.kind = static_cast<EntryKind>(in.u8());
+    entry.ord = in.varint();
+    entry.top = Seq(in.varint());
+    entry.server_time = in.svarint();
+    entry.epoch = static_cast<std::uint32_t>(in.varint());
+    entry.round = in.varint();
+    entry.sender = UserId(in.string());
+    entry.sender_device = DeviceId(in.string());
+    entry.client_msg_id = in.string();
+    entry.client_time = in.svarint();
+    entry.priority = static_cast<Priority>(in.u8());
+    entry.state = static_cast<MessageState>(in.u8());
+    entry.revision = Seq(in.varint());
+    entry.touched_by = Seq(in.varint());
+    entry.reply_to = Seq(in.varint());
+    entry.mentions = get_users(in);
+    const std::uint8_t parts = in.u8();
+    if (parts & kHasBody) entry.body = get_body(in);
+    if (parts & kHasMember) {
+      MemberChange& member = entry.member.emplace();
+      member.action = static_cast<MemberAction>(in.u8());
+      member.users = get_users(in);
+      member.role = static_cast<Role>(in.u8());
+      member.visible_from = Seq(in.varint());
+    }
+    if (parts & kHasConfig) entry.config.emplace().title = in.string();
+    return entry;
+  });
+}
+
+// conversation := version u8(kind) string(title) u8(newcomers) varint(newcomers_last)
+//                 count { string(user) u8(role) varint(join) }
+std::string encode(const Conversation& conversation) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.u8(static_cast<std::uint8_t>(conversation.kind));
+  out.string(conversation.title);
+  out.u8(static_cast<std::uint8_t>(conversation.newcomers));
+  out.varint(conversation.newcomers_last);
+  out.varint(conversation.members.size());
+  for (const Member& member : conversation.members) {
+    out.string(member.user.value);
+    out.u8(static_cast<std::uint8_t>(member.role));
+    out.varint(member.join.value);
+  }
+  return bytes;
+}
+
+Result<Conversation> decode_conversation(std::string_view bytes, const ConversationId& id) {
+  return whole(bytes, "conversation", [&id](ByteReader& in) {
+    Conversation conversation;
+    conversation.id = id;
+    conversation.kind = static_cast<ConversationKind>(in.u8());
+    conversation.title = in.string();
+    conversation.newcomers = static_cast<HistoryForNewcomers>(in.u8());
+    conversation.newcomers_last = static_cast<std::uint32_t>(in.varint());
+    conversation.members.resize(get_count(in));
+    for (Member& member : conversation.members) {
+      member.user = UserId(in.string());
+      member.role = static_cast<Role>(in.u8());
+      member.join = Seq(in.varint());
+    }
+    return conversation;
+  });
+}
+
+// user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level)
+//         count { row varint(stored_head_mark) varint(stored_state_mark) }
+std::string encode(const UserRecord& user) {
+  std::string bytes;
+  bytes.reserve(64 + user.block.size() * 64);
+  begin(bytes);
+  ByteWriter out(bytes);
+  put_head(out, user.head);
+  out.varint(user.block.size());
+  for (const BlockRow& block : user.block) {
+    put_row(out, block.row);
+    out.varint(block.stored_head_mark.value);
+    out.varint(block.stored_state_mark.value);
+  }
+  return bytes;
+}
+
+Result<UserRecord> decode_user(std::string_view bytes) {
+  return whole(bytes, "user", [](ByteReader& in) {
+    UserRecord user;
+    user.head = get_head(in);
+    user.block.resize(get_count(in));
+    for (BlockRow& block : user.block) {
+      block.row = get_row(in);
+      block.stored_head_mark = Mark(in.varint());
+      block.stored_state_mark = Mark(in.varint());
+    }
+    return user;
+  });
+}
+
+std::string encode(const UserConversation& row) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  put_row(out, row);
+  return bytes;
+}
+
+Result<UserConversation> decode_row(std::string_view bytes) {
+  return whole(bytes, "index row", [](ByteReader& in) { return get_row(in); });
+}
+
+// dedup := version varint(seq) digest(content)
+std::string encode(const DedupRecord& record) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(record.seq.value);
+  put_digest(out, record.content);
+  return bytes;
+}
+
+Result<DedupRecord> decode_dedup(std::string_view bytes) {
+  return whole(bytes, "dedup record", [](ByteReader& in) {
+    DedupRecord record;
+    record.seq = Seq(in.varint());
+    record.content = get_digest(in);
+    return record;
+  });
+}
+
+// device := version string(id) string(install) string(platform) string(app_version) varint(generation)
+//           u8(generation_used) varint(acknowledged) svarint(last_seen) string(push_token)
+std::string encode(const Device& device) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.string(device.id.value);
+  out.string(device.install.value);
+  out.string(device.platform);
+  out.string(device.app_version);
+  out.varint(device.generation);
+  out.u8(device.generation_used);
+  out.varint(device.acknowledged.value);
+  out.svarint(device.last_seen);
+  out.string(device.push_token);
+  return bytes;
+}
+
+Result<Device> decode_device(std::string_view bytes) {
+  return whole(bytes, "device", [](ByteReader& in) {
+    Device device;
+    device.id = DeviceId(in.string());
+    device.install = InstallId(in.string());
+    device.platform = in.string();
+    device.app_version = in.string();
+    device.generation = in.varint();
+    device.generation_used = in.u8() != 0;
+    device.acknowledged = Mark(in.varint());
+    device.last_seen = in.svarint();
+    device.push_token = in.string();
+    return device;
+  });
+}
+
+// mutations := version varint(highest) count { varint(number) digest string(answer) }
+std::string encode(const Mutations& mutations) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(mutations.highest);
+  out.varint(mutations.kept.size());
+  for (const MutationOutcome& kept : mutations.kept) {
+    out.varint(kept.number);
+    put_digest(out, kept.content);
+    out.string(kept.answer);
+  }
+  return bytes;
+}
+
+Result<Mutations> decode_mutations(std::string_view bytes) {
+  return whole(bytes, "mutation memory", [](ByteReader& in) {
+    Mutations mutations;
+    mutations.highest = in.varint();
+    mutations.kept.resize(get_count(in));
+    for (MutationOutcome& kept : mutations.kept) {
+      kept.number = in.varint();
+      kept.content = get_digest(in);
+      kept.answer = in.string();
+    }
+    return mutations;
+  });
+}
+
+// epoch := version varint(number) be64(id)
+std::string encode(const Epoch& epoch) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(epoch.number);
+  out.be64(epoch.id);
+  return bytes;
+}
+
+Result<Epoch> decode_epoch(std::string_view bytes) {
+  return whole(bytes, "epoch", [](ByteReader& in) {
+    Epoch epoch;
+    epoch.number = static_cast<std::uint32_t>(in.varint());
+    epoch.id = in.be64();
+    return epoch;
+  });
+}
+
+}  // namespace tidemark
