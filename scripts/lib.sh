@@ -93,9 +93,9 @@ install_packages() {
   local install=(apt-get install -y -qq --no-install-recommends)
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null ||
-      die "installing packages needs root, and there is no sudo" "as root: ${install[*]} ${missing[*]}"
+      die "installing packages needs root, and there is no sudo" "as root: apt-get update; ${install[*]} ${missing[*]}"
     sudo=sudo
-    sudo -v || die "installing packages needs root" "as root: ${install[*]} ${missing[*]}"
+    sudo -v || die "installing packages needs root" "as root: apt-get update; ${install[*]} ${missing[*]}"
   fi
   need_disk $((55 * ${#missing[@]})) /usr "installing packages"
 
@@ -108,7 +108,7 @@ install_packages() {
   # Lists that did not arrive may not matter: what counts is whether the packages can be had.
   "${apt[@]}" "${install[@]:1}" "${missing[@]}" >>"$log" 2>&1 </dev/null && failed= || failed=1
   if [ -n "$failed" ]; then
-    tail -n 15 "$log" >&2
+    tail -n 6 "$log" | cut -c1-200 >&2
     die "the packages could not be installed (all of it: $log)" "$(apt_advice "$log")"
   fi
   step_done packages "$begin"
