@@ -68,10 +68,12 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
 
 Mark Draft::touch(const UserId& user) {
   DraftedUser& owner = drafted(user);
-  if (!owner.touched) {
+  const std::size_t step = writes_.entries.size() + 1;
+  if (owner.step != step) {
+    owner.before = owner.head.mark;
     owner.head.mark = Mark(next_number(owner.head.mark.value, owner.head.epoch, epoch().number));
     owner.head.epoch = epoch().number;
-    owner.touched = true;
+    owner.step = step;
   }
   TM_CHECK(owner.head.mark > owner.before, "an index only grows");
   return owner.head.mark;

@@ -23,7 +23,8 @@ class Draft final : public View {
   /// Appends an entry: gives it seq, ord, top, server_time, epoch and round. Returns it as it will be stored.
   std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry);
 
-  /// The user's next mark: one for a decision, however much of him it changes.
+  /// The user's next mark: one for each entry of a decision (or for a decision without entries), however much of
+  /// him it changes.
   Mark touch(const UserId& user);
 
   /// Moves the row's head object: to the entry, with the next sort_time in small conversations.
@@ -69,8 +70,8 @@ class Draft final : public View {
   struct DraftedUser {
     UserId id;
     UserHead head;
-    Mark before;          // where the index stood before this decision
-    bool touched = false;
+    Mark before;           // where the index stood before the last touch
+    std::size_t step = 0;  // entries appended by the last touch, plus one; 0: not touched
     std::deque<UserConversation> rows;
   };
   DraftedUser& drafted(const UserId& user);

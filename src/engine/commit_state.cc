@@ -1,0 +1,266 @@
+#include "engine/commit_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/codec.h"
+#include "store/keys.h"
+
+namespace tidemark {
+namespace {
+
+std::string varint_bytes(std::uint64_t number) {
+  std::string bytes;
+  ByteWriter(bytes).varint(number);
+  return bytes;
+}
+
+}  // namespace
+
+void CommitState::begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t round) {
+  stored_ = std::make_unique<StoreView>(std::move(snapshot));
+  epoch_ = stored_->epoch();
+  last_group_ = stored_->last_group();
+  round_ = round;
+}
+
+const std::optional<Error>& CommitState::failure() const { return stored_->failure(); }
+
+void CommitState::clear_failure() { stored_->clear_failure(); }
+
+CommitState::UserSlot& CommitState::load_user(const UserId& user) {
+  if (const auto found = users_.slots.find(user); found != users_.slots.end()) {
+    users_.recent.splice(users_.recent.begin(), users_.recent, found->second.place);
+    return found->second;
+  }
+  UserRecord record = stored_->user_record(user);
+  if (stored_->failure()) return unread_user_ = {};  // what could not be read is not kept
+  users_.recent.push_front(user);
+  return users_.slots.emplace(user, UserSlot{std::move(record), users_.recent.begin()}).first->second;
+}
+
+CommitState::LineSlot& CommitState::load_line(const ConversationId& id) {
+  if (const auto found = lines_.slots.find(id); found != lines_.slots.end()) {
+    lines_.recent.splice(lines_.recent.begin(), lines_.recent, found->second.place);
+    return found->second;
+  }
+  Line line;
+  if (const Conversation* conversation = stored_->conversation(id)) {
+    line.conversation = *conversation;
+    line.head = stored_->line(id);
+  }
+  if (stored_->failure()) return unread_line_ = {};
+  lines_.recent.push_front(id);
+  return lines_.slots.emplace(id, LineSlot{std::move(line), lines_.recent.begin()}).first->second;
+}
+
+const Conversation* CommitState::conversation(const ConversationId& id) {
+  const Line& line = load_line(id).value;
+  return line.conversation ? &*line.conversation : nullptr;
+}
+
+LineHead CommitState::line(const ConversationId& id) { return load_line(id).value.head; }
+
+std::optional<Entry> CommitState::entry(const ConversationId& id, Seq seq) {
+  if (const auto found = entries_by_line_.find(id); found != entries_by_line_.end())
+    for (const auto& entry : found->second)
+      if (entry->seq == seq) return *entry;
+  return stored_->entry(id, seq);
+}
+
+void CommitState::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                          const std::function<bool(const Entry&)>& visit) {
+  static const std::vector<std::shared_ptr<const Entry>> kNone;
+  const auto found = entries_by_line_.find(id);
+  const auto& fresh = found == entries_by_line_.end() ? kNone : found->second;
+  bool going = true;
+  const auto visit_fresh = [&](const std::shared_ptr<const Entry>& entry) {
+    if (going && entry->seq > after && entry->seq <= to) going = visit(*entry);
+  };
+  // This round's entries lie above all stored ones.
+  if (direction == Direction::down) std::for_each(fresh.rbegin(), fresh.rend(), visit_fresh);
+  if (going) stored_->entries(id, after, to, direction, [&](const Entry& entry) { return going = visit(entry); });
+  if (going && direction == Direction::up) std::for_each(fresh.begin(), fresh.end(), visit_fresh);
+}
+
+UserHead CommitState::user(const UserId& user) { return load_user(user).value.head; }
+
+const UserConversation* CommitState::user_conversation(const UserId& user, const ConversationId& id) {
+  for (const BlockRow& block : load_user(user).value.block)
+    if (block.row.conversation == id) return &block.row;
+  return stored_->user_conversation(user, id);
+}
+
+void CommitState::by_head_mark(const UserId&, Mark, Mark, Direction,
+                               const std::function<bool(const UserConversation&)>&) {
+  check_failed("by_head_mark", __FILE__, __LINE__, "decisions do not walk the index");
+}
+
+void CommitState::by_state_mark(const UserId&, Mark, Mark, Direction,
+                                const std::function<bool(const UserConversation&)>&) {
+  check_failed("by_state_mark", __FILE__, __LINE__, "decisions do not walk the index");
+}
+
+std::optional<DedupRecord> CommitState::remembered(std::span<const DedupKey> keys) {
+  for (const DedupKey& key : keys)
+    if (const auto found = round_dedup_.find(keys::dedup(key)); found != round_dedup_.end()) return found->second;
+  return stored_->remembered(keys);
+}
+
+std::optional<Device> CommitState::device(const UserId& user, const DeviceId& device) {
+  if (const auto found = round_devices_.find(keys::device(user, device)); found != round_devices_.end())
+    return found->second;
+  return stored_->device(user, device);
+}
+
+std::vector<Device> CommitState::devices(const UserId& user) {
+  std::map<DeviceId, Device> merged;
+  for (Device& device : stored_->devices(user)) merged[device.id] = std::move(device);
+  const std::string prefix = keys::devices(user);
+  for (auto made = round_devices_.lower_bound(prefix); made != round_devices_.end(); ++made) {
+    if (!made->first.starts_with(prefix)) break;
+    const DeviceId id{std::string_view(made->first).substr(prefix.size() + 1)};
+    if (made->second)
+      merged[id] = *made->second;
+    else
+      merged.erase(id);
+  }
+  std::vector<Device> devices;
+  for (auto& [id, device] : merged) devices.push_back(std::move(device));
+  return devices;
+}
+
+Mutations CommitState::mutations(const UserId& user, const DeviceId& device, const InstallId& install) {
+  if (const auto found = round_mutations_.find(keys::mutations(user, device, install)); found != round_mutations_.end())
+    return found->second.value_or(Mutations{});
+  return stored_->mutations(user, device, install);
+}
+
+void CommitState::put_row(UserRecord& record, const UserId& user, const UserConversation& row) {
+  const auto found = std::ranges::find(record.block, row.conversation, [](const BlockRow& b) -> const ConversationId& {
+    return b.row.conversation;
+  });
+  if (found != record.block.end()) {
+    found->row = row;
+    std::rotate(found, found + 1, record.block.end());  // the last changed is the last
+    return;
+  }
+  BlockRow made{row, Mark(), Mark()};
+  if (const auto stored = stored_->stored_row(user, row.conversation)) {
+    made.stored_head_mark = stored->head_mark;
+    made.stored_state_mark = stored->state_mark;
+  }
+  record.block.push_back(std::move(made));
+}
+
+void CommitState::apply(const Writes& writes) {
+  for (const auto& [id, entry] : writes.entries) {
+    LineHead& head = load_line(id).value.head;
+    TM_CHECK(entry->seq > head.seq && entry->ord >= head.ord && entry->server_time >= head.server_time,
+             "a log only grows");
+    head = {entry->seq, entry->ord, entry->top, entry->server_time, entry->epoch};
+    round_entries_.emplace_back(id, entry);
+    entries_by_line_[id].push_back(entry);
+  }
+  for (const Conversation& conversation : writes.conversations) {
+    LineSlot& slot = load_line(conversation.id);
+    slot.value.conversation = conversation;
+    if (std::exchange(slot.dirty_in, round_) != round_) dirty_conversations_.push_back(conversation.id);
+  }
+  for (const auto& [id, head] : writes.users) {
+    UserSlot& slot = load_user(id);
+    TM_CHECK(head.mark >= slot.value.head.mark, "an index only grows");
+    slot.value.head = head;
+    if (std::exchange(slot.dirty_in, round_) != round_) dirty_users_.push_back(id);
+  }
+  for (const auto& [id, row] : writes.rows) put_row(load_user(id).value, id, row);
+  for (const auto& [key, record] : writes.dedup) round_dedup_[keys::dedup(key)] = record;
+  for (const auto& [user, device] : writes.erased_devices) {
+    round_devices_[keys::device(user, device)] = std::nullopt;
+    for (const std::string& key : stored_->install_keys(user, device)) round_mutations_[key] = std::nullopt;
+  }
+  for (const auto& replaced : writes.replaced_installs) {
+    const std::string kept = keys::mutations(replaced.user, replaced.device, replaced.install);
+    for (const std::string& key : stored_->install_keys(replaced.user, replaced.device))
+      if (key != kept) round_mutations_[key] = std::nullopt;
+  }
+  for (const auto& [user, device] : writes.devices) round_devices_[keys::device(user, device.id)] = device;
+  for (const auto& made : writes.mutations)
+    round_mutations_[keys::mutations(made.user, made.device, made.install)] = made.mutations;
+  if (writes.last_group) {
+    last_group_ = *writes.last_group;
+    group_changed_ = true;
+  }
+}
+
+void CommitState::evict_rows(Batch& batch, const UserId& user, UserRecord& record) {
+  while (record.block.size() > options_.block_rows) {
+    const BlockRow oldest = std::move(record.block.front());
+    record.block.erase(record.block.begin());
+    const ConversationId& id = oldest.row.conversation;
+    batch.put(Table::objects, keys::row(user, id), encode(oldest.row));
+    const auto move_order = [&](keys::Order order, Mark from, Mark to) {
+      if (from == to) return;
+      if (from) batch.erase(Table::objects, keys::by_mark(user, order, from));
+      if (to) batch.put(Table::objects, keys::by_mark(user, order, to), id.value);
+    };
+    move_order(keys::Order::head, oldest.stored_head_mark, oldest.row.head_mark);
+    move_order(keys::Order::state, oldest.stored_state_mark, oldest.row.state_mark);
+  }
+}
+
+Batch CommitState::take_batch() {
+  Batch batch;
+  for (const auto& [id, entry] : round_entries_)
+    batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
+  for (const ConversationId& id : dirty_conversations_)
+    batch.put(Table::conversations, keys::conversation(id), encode(*load_line(id).value.conversation));
+  for (const UserId& user : dirty_users_) {
+    UserRecord& record = load_user(user).value;
+    evict_rows(batch, user, record);
+    batch.put(Table::users, keys::user(user), encode(record));
+  }
+  for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
+  const auto put_or_erase = [&batch](const std::string& key, const auto& value) {
+    if (value)
+      batch.put(Table::devices, key, encode(*value));
+    else
+      batch.erase(Table::devices, key);
+  };
+  for (const auto& [key, device] : round_devices_) put_or_erase(key, device);
+  for (const auto& [key, mutations] : round_mutations_) put_or_erase(key, mutations);
+  if (group_changed_) batch.put(Table::meta, std::string(keys::kGroup), varint_bytes(last_group_));
+  if (!batch.empty()) batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round_));
+  return batch;
+}
+
+template <typename Key, typename Value>
+void CommitState::trim(Cache<Key, Value>& cache, std::size_t max) {
+  while (cache.slots.size() > max) {
+    cache.slots.erase(cache.recent.back());
+    cache.recent.pop_back();
+  }
+}
+
+void CommitState::committed() {
+  dirty_users_.clear();
+  dirty_conversations_.clear();
+  round_entries_.clear();
+  entries_by_line_.clear();
+  round_dedup_.clear();
+  round_devices_.clear();
+  round_mutations_.clear();
+  group_changed_ = false;
+  trim(users_, options_.users_max);
+  trim(lines_, options_.conversations_max);
+  stored_.reset();
+}
+
+void CommitState::drop() {
+  users_ = {};
+  lines_ = {};
+  committed();
+}
+
+}  // namespace tidemark

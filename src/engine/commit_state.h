@@ -1,0 +1,109 @@
+// What the commit round decides against: the present state of whatever was touched lately, kept in memory, above the
+// warm store. Decisions change it at once, so that the next command of the round sees them; a round that fails drops
+// all of it. One thread.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "core/commands.h"
+#include "store/store_view.h"
+#include "store/warm.h"
+
+namespace tidemark {
+
+/// How many users and conversations are kept in memory between rounds, and how many rows a user's block holds.
+struct CommitStateOptions {
+  std::size_t users_max = 200'000;
+  std::size_t conversations_max = 200'000;
+  std::size_t block_rows = 8;
+};
+
+class CommitState final : public View {
+ public:
+  explicit CommitState(CommitStateOptions options) : options_(options) {}
+
+  /// Starts a round over this snapshot, which holds all earlier rounds.
+  void begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t round);
+  /// Takes a decision's writes; the view shows them from now on.
+  void apply(const Writes& writes);
+  /// Everything applied since begin(), as one batch. Empty when nothing was written.
+  Batch take_batch();
+  /// The batch is durable: keep what is in memory, within the bounds.
+  void committed();
+  /// The batch's fate is unknown: forget everything.
+  void drop();
+
+  Epoch epoch() override { return epoch_; }
+  std::uint64_t round() override { return round_; }
+  std::uint64_t last_group() override { return last_group_; }
+  const Conversation* conversation(const ConversationId& id) override;
+  LineHead line(const ConversationId& id) override;
+  std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
+  void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(const Entry&)>& visit) override;
+  UserHead user(const UserId& user) override;
+  const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
+  // Decisions do not walk the index.
+  void by_head_mark(const UserId&, Mark, Mark, Direction,
+                    const std::function<bool(const UserConversation&)>&) override;
+  void by_state_mark(const UserId&, Mark, Mark, Direction,
+                     const std::function<bool(const UserConversation&)>&) override;
+  std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
+  std::optional<Device> device(const UserId& user, const DeviceId& device) override;
+  std::vector<Device> devices(const UserId& user) override;
+  Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override;
+  const std::optional<Error>& failure() const override;
+
+  /// Forgets a failed read, so that it voids one command and not the whole round.
+  void clear_failure();
+
+ private:
+  template <typename Key, typename Value>
+  struct Cache {
+    struct Slot {
+      Value value;
+      typename std::list<Key>::iterator place;
+      std::uint64_t dirty_in = 0;  // the round that changed it
+    };
+    std::unordered_map<Key, Slot> slots;
+    std::list<Key> recent;  // the last used is the first
+  };
+  struct Line {
+    std::optional<Conversation> conversation;
+    LineHead head;
+  };
+  using UserSlot = Cache<UserId, UserRecord>::Slot;
+  using LineSlot = Cache<ConversationId, Line>::Slot;
+
+  UserSlot& load_user(const UserId& user);
+  LineSlot& load_line(const ConversationId& id);
+  void put_row(UserRecord& record, const UserId& user, const UserConversation& row);
+  void evict_rows(Batch& batch, const UserId& user, UserRecord& record);
+  template <typename Key, typename Value>
+  static void trim(Cache<Key, Value>& cache, std::size_t max);
+
+  CommitStateOptions options_;
+  std::unique_ptr<StoreView> stored_;
+  Epoch epoch_;
+  std::uint64_t round_ = 0;
+  std::uint64_t last_group_ = 0;
+  bool group_changed_ = false;
+  Cache<UserId, UserRecord> users_;
+  Cache<ConversationId, Line> lines_;
+  UserSlot unread_user_;  // stands for what a failed read should have given
+  LineSlot unread_line_;
+
+  // This round's writes, in the order of their first touch where the order can be seen.
+  std::vector<UserId> dirty_users_;
+  std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> round_entries_;
+  std::unordered_map<ConversationId, std::vector<std::shared_ptr<const Entry>>> entries_by_line_;
+  std::vector<ConversationId> dirty_conversations_;
+  std::map<std::string, DedupRecord> round_dedup_;            // by key
+  std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased
+  std::map<std::string, std::optional<Mutations>> round_mutations_;
+};
+
+}  // namespace tidemark

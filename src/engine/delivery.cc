@@ -1,0 +1,232 @@
+#include "engine/delivery.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 160;  // about what an item takes besides its body
+
+std::size_t size_of(const Entry* entry) {
+  if (entry == nullptr) return kHeaderBytes;
+  const Body& body = entry->body;
+  return kHeaderBytes + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size() +
+         body.attachments.size() * kHeaderBytes;
+}
+
+}  // namespace
+
+void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
+  auto& slot = users_[attach.user];
+  if (!slot) {
+    slot = std::make_unique<User>();
+    slot->id = attach.user;
+    slot->head = attach.login.head.mark;
+  }
+  User& user = *slot;
+  const auto same = std::ranges::find(user.sessions, attach.device, &Session::device);
+  if (same != user.sessions.end()) {
+    const SessionId old = (*same)->id;
+    detach(old, now_ms);
+    port_.end(old, LinkEnd::replaced);
+  }
+  auto made = std::make_unique<Session>();
+  Session& session = *made;
+  session.id = attach.session;
+  session.user = &user;
+  session.device = attach.device;
+  user.sessions.push_back(&session);
+  TM_CHECK(sessions_.emplace(session.id, std::move(made)).second, "a session is attached once");
+
+  if (attach.login.mode == Mode::delta) session.acknowledged = attach.cursor;
+  if (attach.login.mode != Mode::delta) return hint(session);
+  answered(session.id, attach.cursor, true, now_ms);
+}
+
+void Delivery::detach(SessionId id, std::int64_t now_ms) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  User& user = *found->second->user;
+  std::erase(user.sessions, found->second.get());
+  if (user.sessions.empty()) user.idle_since_ms = now_ms;
+  sessions_.erase(found);
+}
+
+void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) {
+  std::vector<SessionId> offered;
+  for (const Notice& notice : notices) {
+    std::shared_ptr<SharedEntry> shared;
+    for (const Receiver& receiver : notice.receivers) {
+      const auto found = users_.find(receiver.user);
+      if (found == users_.end()) continue;
+      if (notice.entry && !shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
+      PushRef ref;
+      ref.item = {receiver.after,      receiver.to, notice.round,     receiver.sort_time,
+                  receiver.mentioned,  {},          receiver.summary, notice.conversation,
+                  notice.entry};
+      if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;
+      ref.shared = shared;
+      ref.size_bytes = size_of(notice.entry.get());
+      User& user = *found->second;
+      remember(user, ref);
+      for (Session* session : user.sessions) {
+        offer(*session, ref);
+        if (!session->pending.empty() && (offered.empty() || offered.back() != session->id)) offered.push_back(session->id);
+      }
+    }
+  }
+  for (const SessionId id : offered)
+    if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
+}
+
+void Delivery::remember(User& user, const PushRef& ref) {
+  if (ref.item.index_to <= user.head) return;  // a login told of it before
+  if (ref.item.index_after != user.head) {
+    user.recent.clear();
+    user.recent_bytes = 0;
+  }
+  user.head = ref.item.index_to;
+  user.recent.push_back(ref);
+  user.recent_bytes += ref.size_bytes;
+  while (user.recent.size() > options_.push_entries || user.recent_bytes > options_.push_bytes) {
+    user.recent_bytes -= user.recent.front().size_bytes;
+    user.recent.pop_front();
+  }
+}
+
+std::optional<std::vector<PushRef>> Delivery::recent_after(const User& user, Mark after) const {
+  std::vector<PushRef> items;
+  if (after >= user.head) return items;
+  const auto from = std::ranges::find(user.recent, after, [](const PushRef& ref) { return ref.item.index_after; });
+  if (from == user.recent.end()) return std::nullopt;
+  items.assign(from, user.recent.end());
+  return items;
+}
+
+void Delivery::offer(Session& session, const PushRef& ref) {
+  if (!session.armed) return;
+  if (ref.item.index_after != session.position) {
+    if (ref.item.index_to > session.position) hint(session);
+    return;
+  }
+  session.position = ref.item.index_to;
+  session.pending.push_back(ref);
+  session.pending_bytes += ref.size_bytes;
+}
+
+void Delivery::flush(Session& session, std::int64_t now_ms) {
+  if (session.pending.empty()) return;
+  if (port_.blocked(session.id)) {
+    // The socket takes nothing: a full queue becomes one hint, and the device pulls.
+    if (session.pending.size() >= options_.push_entries || session.pending_bytes >= options_.push_bytes) hint(session);
+    return;
+  }
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < session.pending.size() && count < options_.push_entries; ++count) {
+    bytes += session.pending[count].size_bytes;
+    if (bytes > options_.push_bytes && count > 0) break;
+  }
+  const bool waiting = session.position > std::max(session.acknowledged, session.unacknowledged_from) &&
+                       session.waiting_since_ms != 0;
+  if (!waiting) session.waiting_since_ms = now_ms;
+  const std::vector<PushRef> items = std::move(session.pending);
+  session.pending.clear();
+  session.pending_bytes = 0;
+  port_.push(session.id, std::span(items).first(count));
+  if (count == items.size()) return;
+  session.position = items[count - 1].item.index_to;
+  hint(session);
+}
+
+void Delivery::disarm(Session& session) {
+  session.armed = false;
+  session.pending.clear();
+  session.pending.shrink_to_fit();
+  session.pending_bytes = 0;
+  session.waiting_since_ms = 0;
+  session.pushed_again = 0;
+}
+
+void Delivery::hint(Session& session) {
+  disarm(session);
+  port_.hint(session.id, session.user->head);
+}
+
+void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = *found->second;
+  const Mark taken = std::min(mark, session.user->head);
+  if (taken <= session.acknowledged) return;
+  session.acknowledged = taken;
+  session.pushed_again = 0;
+  session.waiting_since_ms = session.armed && session.acknowledged < session.position ? now_ms : 0;
+}
+
+void Delivery::pulling(SessionId id) {
+  if (const auto found = sessions_.find(id); found != sessions_.end()) disarm(*found->second);
+}
+
+void Delivery::answered(SessionId id, Mark to, bool complete, std::int64_t now_ms) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || !complete) return;
+  Session& session = *found->second;
+  auto missed = recent_after(*session.user, to);
+  if (!missed) return hint(session);
+  session.armed = true;
+  session.position = to;
+  session.unacknowledged_from = to;
+  session.waiting_since_ms = 0;
+  for (const PushRef& ref : *missed) offer(session, ref);
+  flush(session, now_ms);
+}
+
+void Delivery::unblocked(SessionId id, std::int64_t now_ms) {
+  if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
+}
+
+void Delivery::push_again(Session& session, std::int64_t now_ms) {
+  const Mark from = std::max(session.acknowledged, session.unacknowledged_from);
+  auto items = recent_after(*session.user, from);
+  if (!items || items->empty()) return hint(session);
+  ++session.pushed_again;
+  session.waiting_since_ms = now_ms;
+  session.pending.clear();
+  session.pending_bytes = 0;
+  port_.push(session.id, *items);
+}
+
+void Delivery::tick(std::int64_t now_ms) {
+  std::vector<SessionId> ended;
+  for (const auto& [id, session] : sessions_) {
+    const bool waits = session->armed && session->waiting_since_ms != 0 &&
+                       session->position > std::max(session->acknowledged, session->unacknowledged_from);
+    if (!waits || now_ms - session->waiting_since_ms < options_.again_ms) continue;
+    if (session->pushed_again >= options_.again_max)
+      ended.push_back(id);
+    else
+      push_again(*session, now_ms);
+  }
+  for (const SessionId id : ended) {
+    detach(id, now_ms);
+    port_.end(id, LinkEnd::unacknowledged);
+  }
+  std::erase_if(users_, [&](const auto& each) {
+    return each.second->sessions.empty() && now_ms - each.second->idle_since_ms >= options_.linger_ms;
+  });
+}
+
+std::optional<Mark> Delivery::head_of(SessionId id) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
+  return found->second->user->head;
+}
+
+Mark Delivery::acknowledged(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? Mark() : found->second->acknowledged;
+}
+
+}  // namespace tidemark

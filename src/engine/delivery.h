@@ -1,0 +1,130 @@
+// Delivery: from the notices of a round to the links of the users concerned (design, section 4). It keeps, for every
+// user with a live link and for a while after, the most recent changes of his index, so that a link can be pushed to
+// again, or armed behind a sync answer, without asking the store. Bounded by entries and bytes everywhere.
+// One thread; no I/O: what it decides goes through the port.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/commands.h"
+#include "core/results.h"
+
+namespace tidemark {
+
+using SessionId = std::uint64_t;
+
+/// What all receivers of an entry share, with room for its encoded form in each dialect (filled by the gateway).
+struct SharedEntry {
+  ConversationId conversation;
+  std::shared_ptr<const Entry> entry;
+  std::array<std::string, 2> encoded;
+};
+
+struct PushRef {
+  PushItem item;
+  std::shared_ptr<SharedEntry> shared;  // null: only the receiver's state changed
+  std::size_t size_bytes = 0;           // about what it takes on the wire
+};
+
+enum class LinkEnd : std::uint8_t { replaced, unacknowledged };
+
+class DeliveryPort {
+ public:
+  virtual ~DeliveryPort() = default;
+  virtual void push(SessionId session, std::span<const PushRef> items) = 0;
+  virtual void hint(SessionId session, Mark head) = 0;
+  virtual void end(SessionId session, LinkEnd reason) = 0;
+  /// The socket has not yet taken what it was given.
+  virtual bool blocked(SessionId session) const = 0;
+};
+
+struct DeliveryOptions {
+  std::size_t push_entries = 50;
+  std::size_t push_bytes = 64 * 1024;
+  std::int64_t again_ms = 10'000;   // an entry not acknowledged for so long is pushed again
+  int again_max = 3;
+  std::int64_t linger_ms = 60'000;  // the recent changes of a user without links are kept so long
+};
+
+class Delivery {
+ public:
+  Delivery(DeliveryPort& port, DeliveryOptions options) : port_(port), options_(options) {}
+
+  struct Attach {
+    SessionId session = 0;
+    UserId user;
+    DeviceId device;
+    LoginReply login;
+    Mark cursor;  // what the device stands at; counts only in mode delta
+  };
+  /// A device was welcomed. An older link of the same device ends silently.
+  void attach(const Attach& attach, std::int64_t now_ms);
+  void detach(SessionId session, std::int64_t now_ms);
+
+  /// The notices of a round, after its answers.
+  void publish(const std::vector<Notice>& notices, std::int64_t now_ms);
+  /// Cumulative.
+  void acknowledge(SessionId session, Mark mark, std::int64_t now_ms);
+  /// A sync request stops pushing until an answer reaches the head.
+  void pulling(SessionId session);
+  /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
+  void answered(SessionId session, Mark to, bool complete, std::int64_t now_ms);
+  /// The socket has taken everything.
+  void unblocked(SessionId session, std::int64_t now_ms);
+  /// Call about once a second.
+  void tick(std::int64_t now_ms);
+
+  /// The user's head mark as far as it is known here; nothing without a link.
+  std::optional<Mark> head_of(SessionId session) const;
+  /// What the device acknowledged.
+  Mark acknowledged(SessionId session) const;
+  std::size_t sessions() const { return sessions_.size(); }
+  std::size_t users() const { return users_.size(); }
+
+ private:
+  struct User;
+  struct Session {
+    SessionId id = 0;
+    User* user = nullptr;
+    DeviceId device;
+    bool armed = false;        // stands at the head: what comes is pushed
+    Mark position;             // pushed, or waiting in `pending`, up to here
+    Mark acknowledged;
+    Mark unacknowledged_from;  // pushes above this and the acknowledged mark wait for an ack
+    std::int64_t waiting_since_ms = 0;
+    int pushed_again = 0;
+    std::vector<PushRef> pending;
+    std::size_t pending_bytes = 0;
+  };
+  struct User {
+    UserId id;
+    Mark head;
+    std::deque<PushRef> recent;  // a chain without gaps that ends at head
+    std::size_t recent_bytes = 0;
+    std::vector<Session*> sessions;
+    std::int64_t idle_since_ms = 0;
+  };
+
+  void remember(User& user, const PushRef& ref);
+  /// The recent changes in (after, head], or nothing when they are not all kept.
+  std::optional<std::vector<PushRef>> recent_after(const User& user, Mark after) const;
+  void offer(Session& session, const PushRef& ref);
+  void flush(Session& session, std::int64_t now_ms);
+  void disarm(Session& session);
+  void hint(Session& session);
+  void push_again(Session& session, std::int64_t now_ms);
+
+  DeliveryPort& port_;
+  const DeliveryOptions options_;
+  std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
+  std::unordered_map<UserId, std::unique_ptr<User>> users_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,184 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/decide.h"
+#include "store/keys.h"
+#include "store/row_codec.h"
+#include "store/store_view.h"
+
+namespace tidemark {
+
+Engine::Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions options, Host host)
+    : warm_(warm), clock_(clock), random_(random), options_(std::move(options)), host_(std::move(host)),
+      state_(options_.state) {
+  TM_CHECK(options_.params.dedup_remember_ms > options_.params.dedup_accept_ms, "ids are remembered longer than accepted");
+}
+
+Result<void> Engine::open() {
+  StoreView view(warm_.snapshot());
+  TM_ASSIGN(const auto bytes, warm_.snapshot()->get(Table::meta, keys::kEpoch));
+  if (!bytes) {
+    Batch batch;
+    batch.put(Table::meta, std::string(keys::kEpoch), encode(Epoch{1, random_.next_u64()}));
+    TM_TRY(warm_.commit(batch));
+  }
+  round_ = view.round();
+  if (view.failure()) return std::unexpected(*view.failure());
+  last_wall_ms_ = clock_.wall_ms();
+  last_steady_ms_ = clock_.steady_ms();
+  return {};
+}
+
+void Engine::submit(Command command, Done done) {
+  bool first = false;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (queue_.size() < options_.queue_max) {
+      first = queue_.empty();
+      queue_.push_back({std::move(command), std::move(done)});
+      done = nullptr;
+    }
+  }
+  if (done) {
+    Outcome refused;
+    refused.answers.emplace_back(std::move(done), fail(ErrorCode::RETRY_LATER, "", "Too much is waiting.", 1'000));
+    host_.publish(std::move(refused));
+  }
+  if (first) host_.wake();
+}
+
+std::vector<Engine::Queued> Engine::take_queued() {
+  std::vector<Queued> taken;
+  const std::lock_guard lock(queue_mutex_);
+  const std::size_t count = std::min(queue_.size(), options_.round_commands_max);
+  taken.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    taken.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return taken;
+}
+
+bool Engine::run_round() {
+  if (recovering_ && !try_recover()) {
+    refuse(take_queued());
+    return false;
+  }
+  std::vector<Queued> queued = take_queued();
+  if (queued.empty()) return false;
+
+  const std::int64_t now_ms = clock_.wall_ms();
+  watch_clock(now_ms);
+  const Context context{now_ms, options_.params};
+  state_.begin(warm_.snapshot(), round_ + 1);
+  Outcome outcome;
+  outcome.answers.reserve(queued.size());
+  for (Queued& each : queued) {
+    Result<Decision> decision = decide(state_, each.command, context);
+    state_.clear_failure();
+    if (!decision) {
+      outcome.answers.emplace_back(std::move(each.done), std::unexpected(std::move(decision).error()));
+      continue;
+    }
+    state_.apply(decision->writes);
+    outcome.answers.emplace_back(std::move(each.done), std::move(decision->reply));
+    std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
+  }
+  if (commit(outcome)) host_.publish(std::move(outcome));
+  const std::lock_guard lock(queue_mutex_);
+  return !queue_.empty();
+}
+
+bool Engine::commit(Outcome& outcome) {
+  Batch batch = state_.take_batch();
+  if (!batch.empty()) {
+    purge_by_age(batch, clock_.wall_ms());
+    if (const auto committed = warm_.commit(batch); !committed) {
+      state_.drop();
+      recovering_ = !warm_.status().writable;
+      next_recover_ms_ = 0;
+      fail_round(std::move(outcome), committed.error());
+      return false;
+    }
+    ++round_;
+  }
+  const std::size_t commands = outcome.answers.size();
+  state_.committed();
+  const std::lock_guard lock(status_mutex_);
+  status_.writable = true;
+  status_.problem.clear();
+  ++status_.rounds;
+  status_.commands += commands;
+  return true;
+}
+
+void Engine::fail_round(Outcome outcome, const Error& error) {
+  // Refusals of the rules stay true; what would have been written is unknown and must be asked again.
+  for (auto& [done, answer] : outcome.answers)
+    if (answer) answer = fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000);
+  outcome.notices.clear();
+  {
+    const std::lock_guard lock(status_mutex_);
+    status_.writable = false;
+    status_.problem = error.message();
+    ++status_.refused_rounds;
+  }
+  host_.publish(std::move(outcome));
+}
+
+bool Engine::try_recover() {
+  if (clock_.steady_ms() < next_recover_ms_) return false;
+  if (const auto recovered = warm_.recover(); !recovered) {
+    next_recover_ms_ = clock_.steady_ms() + options_.recover_every_ms;
+    const std::lock_guard lock(status_mutex_);
+    status_.problem = recovered.error().message();
+    return false;
+  }
+  recovering_ = false;
+  // The failed round may turn out to be there after all.
+  StoreView view(warm_.snapshot());
+  round_ = std::max(round_, view.round());
+  const std::lock_guard lock(status_mutex_);
+  status_.writable = true;
+  status_.problem.clear();
+  return true;
+}
+
+void Engine::refuse(std::vector<Queued> queued) {
+  if (queued.empty()) return;
+  Outcome refused;
+  const std::string problem = status().problem;
+  for (Queued& each : queued)
+    refused.answers.emplace_back(std::move(each.done), fail(ErrorCode::RETRY_LATER, "", problem, 1'000));
+  host_.publish(std::move(refused));
+}
+
+void Engine::refuse_queued() {
+  for (std::vector<Queued> queued = take_queued(); !queued.empty(); queued = take_queued()) refuse(std::move(queued));
+}
+
+void Engine::watch_clock(std::int64_t now_ms) {
+  const std::int64_t steady_ms = clock_.steady_ms();
+  const std::int64_t jump_ms = (now_ms - last_wall_ms_) - (steady_ms - last_steady_ms_);
+  last_wall_ms_ = now_ms;
+  last_steady_ms_ = steady_ms;
+  if (std::abs(jump_ms) <= options_.clock_jump_ms) return;
+  const std::lock_guard lock(status_mutex_);
+  status_.purging = false;
+}
+
+void Engine::purge_by_age(Batch& batch, std::int64_t now_ms) {
+  const std::int64_t oldest_live = (now_ms - options_.params.dedup_remember_ms) / kHourMs;
+  if (oldest_live <= purged_hour_ || !status().purging) return;
+  purged_hour_ = oldest_live;
+  batch.erase_range(Table::dedup, keys::dedup_hour(0), keys::dedup_hour(static_cast<std::uint32_t>(oldest_live)));
+}
+
+EngineStatus Engine::status() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
+}  // namespace tidemark

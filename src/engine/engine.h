@@ -1,0 +1,106 @@
+// The commit round: takes the queued commands, decides each in order against the growing state, writes one batch,
+// makes it durable once, answers all, publishes the notices (design, section 9). One lane. The engine owns no
+// thread: its host calls run_round() from one thread, and is told by `wake` when there is something to do.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "base/ports.h"
+#include "core/commands.h"
+#include "core/params.h"
+#include "engine/commit_state.h"
+#include "store/warm.h"
+
+namespace tidemark {
+
+/// Called once for each command, wherever the host publishes outcomes.
+using Done = std::move_only_function<void(Result<Reply>)>;
+
+/// What a round leads to, in the order of its commands. Answers are to be given before notices are delivered.
+struct Outcome {
+  std::vector<std::pair<Done, Result<Reply>>> answers;
+  std::vector<Notice> notices;
+};
+
+struct EngineOptions {
+  CoreParams params;
+  CommitStateOptions state;
+  std::size_t round_commands_max = 1'024;
+  std::size_t queue_max = 50'000;              // commands waiting; more are answered RETRY_LATER at once
+  std::int64_t recover_every_ms = 1'000;       // between attempts to make the store writable again
+  std::int64_t clock_jump_ms = 10 * kMinuteMs;  // a wall clock that jumps by more stops purging
+};
+
+struct EngineStatus {
+  bool writable = true;
+  bool purging = true;   // false: the wall clock jumped, nothing is dropped by age until the next start
+  std::string problem;   // a sentence, empty when all is well
+  std::uint64_t rounds = 0;
+  std::uint64_t commands = 0;
+  std::uint64_t refused_rounds = 0;
+};
+
+class Engine {
+ public:
+  struct Host {
+    std::function<void()> wake;              // any thread: run_round() has something to do
+    std::function<void(Outcome)> publish;    // the lane's thread; must keep the order of calls
+  };
+
+  Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions options, Host host);
+
+  /// Makes the first epoch of a new store. Call once, before all else.
+  Result<void> open();
+
+  /// Queues a command. Any thread.
+  void submit(Command command, Done done);
+  /// One round, or one attempt to recover. Returns whether there may be more to do at once. The lane's thread.
+  bool run_round();
+  /// Answers everything still queued with RETRY_LATER. The lane's thread, at the end.
+  void refuse_queued();
+
+  /// A moment to read from. Any thread.
+  std::shared_ptr<const Snapshot> snapshot() const { return warm_.snapshot(); }
+  const CoreParams& params() const { return options_.params; }
+  EngineStatus status() const;
+
+ private:
+  struct Queued {
+    Command command;
+    Done done;
+  };
+  std::vector<Queued> take_queued();
+  bool commit(Outcome& outcome);
+  void refuse(std::vector<Queued> queued);
+  void fail_round(Outcome outcome, const Error& error);
+  bool try_recover();
+  void purge_by_age(Batch& batch, std::int64_t now_ms);
+  void watch_clock(std::int64_t now_ms);
+
+  Warm& warm_;
+  const Clock& clock_;
+  Random& random_;
+  const EngineOptions options_;
+  const Host host_;
+
+  std::mutex queue_mutex_;
+  std::deque<Queued> queue_;  // guarded by queue_mutex_
+
+  // The lane's own.
+  CommitState state_;
+  std::uint64_t round_ = 0;
+  bool recovering_ = false;
+  std::int64_t next_recover_ms_ = 0;
+  std::int64_t last_wall_ms_ = 0;
+  std::int64_t last_steady_ms_ = 0;
+  std::int64_t purged_hour_ = 0;
+
+  mutable std::mutex status_mutex_;
+  EngineStatus status_;  // guarded by status_mutex_
+};
+
+}  // namespace tidemark

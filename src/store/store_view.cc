@@ -1,0 +1,219 @@
+#include "store/store_view.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/codec.h"
+#include "store/keys.h"
+
+namespace tidemark {
+
+void StoreView::fail_with(Error error) {
+  if (!failure_) failure_ = std::move(error);
+}
+
+std::optional<std::string> StoreView::get(Table table, std::string_view key) {
+  auto value = snapshot_->get(table, key);
+  if (value) return std::move(*value);
+  fail_with(std::move(value).error());
+  return std::nullopt;
+}
+
+void StoreView::clear_failure() {
+  failure_.reset();
+  users_.clear();
+  conversations_.clear();
+  lines_.clear();
+}
+
+template <typename T>
+std::optional<T> StoreView::take(Result<T> value) {
+  if (value) return std::move(*value);
+  fail_with(std::move(value).error());
+  return std::nullopt;
+}
+
+Epoch StoreView::epoch() {
+  if (!epoch_) {
+    const auto bytes = get(Table::meta, keys::kEpoch);
+    epoch_ = bytes ? take(decode_epoch(*bytes)).value_or(Epoch{}) : Epoch{};
+  }
+  return *epoch_;
+}
+
+namespace {
+std::uint64_t number_in(const std::optional<std::string>& bytes) { return bytes ? ByteReader(*bytes).varint() : 0; }
+}  // namespace
+
+std::uint64_t StoreView::round() { return number_in(get(Table::meta, keys::kRound)); }
+std::uint64_t StoreView::last_group() { return number_in(get(Table::meta, keys::kGroup)); }
+
+const Conversation* StoreView::conversation(const ConversationId& id) {
+  auto [place, fresh] = conversations_.try_emplace(id);
+  if (fresh)
+    if (const auto bytes = get(Table::conversations, keys::conversation(id)))
+      place->second = take(decode_conversation(*bytes, id));
+  return place->second ? &*place->second : nullptr;
+}
+
+LineHead StoreView::line(const ConversationId& id) {
+  auto [place, fresh] = lines_.try_emplace(id);
+  if (fresh)
+    entries(id, Seq(), Seq(~std::uint64_t{0} - 1), Direction::down, [&](const Entry& last) {
+      place->second = {last.seq, last.ord, last.top, last.server_time, last.epoch};
+      return false;
+    });
+  return place->second;
+}
+
+std::optional<Entry> StoreView::entry(const ConversationId& id, Seq seq) {
+  const auto bytes = get(Table::entries, keys::entry(id, seq));
+  if (!bytes) return std::nullopt;
+  return take(decode_entry(*bytes, seq));
+}
+
+void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                        const std::function<bool(const Entry&)>& visit) {
+  if (to <= after) return;
+  const std::string from = keys::entry(id, after + 1);
+  const std::string end = keys::entry(id, to + 1);
+  const auto visit_bytes = [&](std::string_view key, std::string_view value) {
+    auto entry = take(decode_entry(value, Seq(ByteReader(key.substr(key.size() - 8)).be64())));
+    return entry && visit(*entry);
+  };
+  const auto done = direction == Direction::up ? snapshot_->scan(Table::entries, from, end, visit_bytes)
+                                               : snapshot_->scan_back(Table::entries, from, end, visit_bytes);
+  if (!done) fail_with(done.error());
+}
+
+UserRecord StoreView::user_record(const UserId& user) {
+  const auto bytes = get(Table::users, keys::user(user));
+  return bytes ? take(decode_user(*bytes)).value_or(UserRecord{}) : UserRecord{};
+}
+
+const UserRecord& StoreView::record(const UserId& user) {
+  const auto found = users_.find(user);
+  return found != users_.end() ? found->second : users_.emplace(user, user_record(user)).first->second;
+}
+
+UserHead StoreView::user(const UserId& user) { return record(user).head; }
+
+std::optional<UserConversation> StoreView::stored_row(const UserId& user, const ConversationId& id) {
+  const auto bytes = get(Table::objects, keys::row(user, id));
+  if (!bytes) return std::nullopt;
+  return take(decode_row(*bytes));
+}
+
+const UserConversation* StoreView::user_conversation(const UserId& user, const ConversationId& id) {
+  for (const BlockRow& block : record(user).block)
+    if (block.row.conversation == id) return &block.row;
+  auto row = stored_row(user, id);
+  if (!row) return nullptr;
+  return &rows_.emplace_back(std::move(*row));
+}
+
+void StoreView::by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                             const std::function<bool(const UserConversation&)>& visit) {
+  by_mark(user, true, after, to, direction, visit);
+}
+
+void StoreView::by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                              const std::function<bool(const UserConversation&)>& visit) {
+  by_mark(user, false, after, to, direction, visit);
+}
+
+void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
+                        const std::function<bool(const UserConversation&)>& visit) {
+  if (to <= after) return;
+  const auto mark_of = [by_head](const UserConversation& row) { return by_head ? row.head_mark : row.state_mark; };
+  // The block's rows hide their older selves in `objects`; both sides are merged by mark.
+  std::vector<const UserConversation*> block;
+  std::vector<const UserConversation*> inside;
+  for (const BlockRow& row : record(user).block) {
+    block.push_back(&row.row);
+    if (mark_of(row.row) > after && mark_of(row.row) <= to) inside.push_back(&row.row);
+  }
+  const bool up = direction == Direction::up;
+  std::ranges::sort(inside, [&](const auto* a, const auto* b) {
+    return up ? mark_of(*a) < mark_of(*b) : mark_of(*a) > mark_of(*b);
+  });
+  std::size_t next = 0;
+  bool going = true;
+  const auto visit_block_before = [&](Mark mark) {
+    while (going && next < inside.size() && (up ? mark_of(*inside[next]) < mark : mark_of(*inside[next]) > mark))
+      going = visit(*inside[next++]);
+  };
+  const auto visit_stored = [&](std::string_view key, std::string_view value) {
+    const Mark mark(ByteReader(key.substr(key.size() - 8)).be64());
+    visit_block_before(mark);
+    const ConversationId id{value};
+    const bool hidden = std::ranges::any_of(block, [&](const auto* row) { return row->conversation == id; });
+    if (!going || hidden) return going;
+    const auto row = stored_row(user, id);
+    if (!row) {
+      fail_with({ErrorCode::INTERNAL, "", "An index order names a row that is not there."});
+      return going = false;
+    }
+    return going = visit(*row);
+  };
+  const keys::Order order = by_head ? keys::Order::head : keys::Order::state;
+  const std::string from = keys::by_mark(user, order, after + 1);
+  const std::string end = keys::by_mark(user, order, to + 1);
+  const auto done = up ? snapshot_->scan(Table::objects, from, end, visit_stored)
+                       : snapshot_->scan_back(Table::objects, from, end, visit_stored);
+  if (!done) fail_with(done.error());
+  visit_block_before(up ? to + 1 : after);
+}
+
+std::optional<DedupRecord> StoreView::remembered(std::span<const DedupKey> keys) {
+  std::vector<std::string> names;
+  names.reserve(keys.size());
+  for (const DedupKey& key : keys) names.push_back(keys::dedup(key));
+  const auto values = snapshot_->get_many(Table::dedup, names);
+  if (!values) {
+    fail_with(values.error());
+    return std::nullopt;
+  }
+  for (const auto& value : *values)
+    if (value) return take(decode_dedup(*value));
+  return std::nullopt;
+}
+
+std::optional<Device> StoreView::device(const UserId& user, const DeviceId& device) {
+  const auto bytes = get(Table::devices, keys::device(user, device));
+  if (!bytes) return std::nullopt;
+  return take(decode_device(*bytes));
+}
+
+std::vector<Device> StoreView::devices(const UserId& user) {
+  std::vector<Device> devices;
+  const std::string from = keys::devices(user);
+  const auto done = snapshot_->scan(Table::devices, from, keys::after_prefix(from),
+                                    [&](std::string_view, std::string_view value) {
+                                      auto device = take(decode_device(value));
+                                      if (device) devices.push_back(std::move(*device));
+                                      return device.has_value();
+                                    });
+  if (!done) fail_with(done.error());
+  return devices;
+}
+
+Mutations StoreView::mutations(const UserId& user, const DeviceId& device, const InstallId& install) {
+  const auto bytes = get(Table::devices, keys::mutations(user, device, install));
+  if (!bytes) return {};
+  return take(decode_mutations(*bytes)).value_or(Mutations{});
+}
+
+std::vector<std::string> StoreView::install_keys(const UserId& user, const DeviceId& device) {
+  std::vector<std::string> found;
+  const std::string from = keys::installs(user, device);
+  const auto done = snapshot_->scan(Table::devices, from, keys::after_prefix(from),
+                                    [&](std::string_view key, std::string_view) {
+                                      found.emplace_back(key);
+                                      return true;
+                                    });
+  if (!done) fail_with(done.error());
+  return found;
+}
+
+}  // namespace tidemark

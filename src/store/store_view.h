@@ -1,0 +1,69 @@
+// A View over one snapshot of the warm store: what readers look at, and what the deciding side falls back to.
+// Not thread-safe; cheap to make, one for a request.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "core/view.h"
+#include "store/row_codec.h"
+#include "store/warm.h"
+
+namespace tidemark {
+
+class StoreView final : public View {
+ public:
+  explicit StoreView(std::shared_ptr<const Snapshot> snapshot) : snapshot_(std::move(snapshot)) {}
+
+  Epoch epoch() override;
+  std::uint64_t round() override;
+  std::uint64_t last_group() override;
+  const Conversation* conversation(const ConversationId& id) override;
+  LineHead line(const ConversationId& id) override;
+  std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
+  void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(const Entry&)>& visit) override;
+  UserHead user(const UserId& user) override;
+  const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
+  void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                    const std::function<bool(const UserConversation&)>& visit) override;
+  void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
+                     const std::function<bool(const UserConversation&)>& visit) override;
+  std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
+  std::optional<Device> device(const UserId& user, const DeviceId& device) override;
+  std::vector<Device> devices(const UserId& user) override;
+  Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override;
+  const std::optional<Error>& failure() const override { return failure_; }
+
+  // For the deciding side, which keeps these by itself.
+
+  /// Forgets a failed read and all that was read, so that nothing half-read is taken for the truth.
+  void clear_failure();
+
+  /// The user's whole record; an empty one when there is none.
+  UserRecord user_record(const UserId& user);
+  /// The row as it stands in `objects`, whatever the block says.
+  std::optional<UserConversation> stored_row(const UserId& user, const ConversationId& id);
+  /// Numbers of all installs of a device.
+  std::vector<std::string> install_keys(const UserId& user, const DeviceId& device);
+
+ private:
+  std::optional<std::string> get(Table table, std::string_view key);
+  template <typename T>
+  std::optional<T> take(Result<T> value);
+  void fail_with(Error error);
+  const UserRecord& record(const UserId& user);
+  void by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
+               const std::function<bool(const UserConversation&)>& visit);
+
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::optional<Error> failure_;
+  std::optional<Epoch> epoch_;
+  std::unordered_map<UserId, UserRecord> users_;
+  std::unordered_map<ConversationId, std::optional<Conversation>> conversations_;
+  std::unordered_map<ConversationId, LineHead> lines_;
+  std::deque<UserConversation> rows_;  // rows handed out that are in no block
+};
+
+}  // namespace tidemark
