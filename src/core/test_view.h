@@ -195,7 +195,10 @@ class TestView final : public View {
                const std::function<bool(const UserConversation&)>& visit) {
     const auto* order = read() ? find(marks, user) : nullptr;
     if (!order || to <= after) return;
-    walk(order->lower_bound({after + 1, ConversationId()}), order->lower_bound({to + 1, ConversationId()}), direction,
+    const auto above = [&](Mark mark) {
+      return mark + 1 > mark ? order->lower_bound({mark + 1, ConversationId()}) : order->end();
+    };
+    walk(above(after), above(to), direction,
          [&](const auto& item) {
            ++rows_read_;
            return visit(rows_.at({user, item.second}));

@@ -14,6 +14,9 @@ bool visible(const UserConversation& row, Seq seq);
 /// The parts of (after, to] that `visible` denies, ascending, merged, with their reason.
 std::vector<Hidden> hidden_in(const UserConversation& row, Seq after, Seq to);
 
+/// The parts of (after, to] that `visible` grants: all but hidden_in.
+std::vector<Interval> visible_in(const UserConversation& row, Seq after, Seq to);
+
 /// Nothing at or below this seq can ever be visible to the row's user.
 Seq lower_bound_of(const UserConversation& row);
 

@@ -1,0 +1,167 @@
+// Conversations as their user sees them: the summary of one, and the list by time.
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/conversation_id.h"
+#include "core/read_parts.h"
+#include "core/reads.h"
+#include "core/text_cut.h"
+#include "core/unread.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+/// The last visible countable row: each entry knows the last countable one up to itself, so one look at the end of
+/// each period, newest first, finds it.
+std::optional<Entry> last_message(View& view, const UserConversation& row, const LineHead& head) {
+  for (auto period = row.periods.rbegin(); period != row.periods.rend(); ++period) {
+    Seq top = head.top;
+    if (period->leave) {
+      const std::optional<Entry> end = view.entry(row.conversation, period->leave);
+      top = end ? end->top : Seq(0);
+    }
+    if (top && visible(row, top)) return view.entry(row.conversation, top);
+  }
+  return std::nullopt;
+}
+
+Preview preview_of(const Entry& entry, std::size_t bytes_max) {
+  Preview preview;
+  preview.seq = entry.seq;
+  preview.sender = entry.sender;
+  preview.server_time = entry.server_time;
+  preview.state = entry.state;
+  if (entry.dead()) return preview;
+  preview.type = entry.body.type;
+  const TextCut text = cut_text(entry.body.summary.empty() ? entry.body.text : entry.body.summary, bytes_max);
+  preview.text = text.text;
+  preview.cut = text.cut;
+  return preview;
+}
+
+/// The unread number, exact even where the row's checkpoint lags behind its floor.
+Unread exact_unread(View& view, const CoreParams& params, const UserId& user, const UserConversation& row,
+                    const LineHead& head, bool self_chat) {
+  if (row.floor >= std::min(floor_of(row), head.seq)) return unread_of(row, head, params, self_chat);
+  UserConversation settled = row;
+  settle_floor(view, user, head, settled);
+  return unread_of(settled, head, params, self_chat);
+}
+
+/// Order of the list: newest first.
+bool listed_below(const UserConversation& row, std::int64_t sort_time, const ConversationId& conversation) {
+  return std::tie(row.sort_time, row.conversation) < std::tie(sort_time, conversation);
+}
+
+constexpr Mark kNoEnd{std::numeric_limits<std::uint64_t>::max()};
+
+/// The greatest head mark of a row below the given place of the list. A binary search: in small conversations rows
+/// have the same order by head mark and by sort time.
+Mark first_mark_below(View& view, const UserId& user, std::int64_t sort_time, const ConversationId& conversation) {
+  Mark below;                             // rows at or below it lie below the place
+  Mark above = view.user(user).mark + 1;  // rows at or above it do not
+  while (below + 1 < above) {
+    const Mark middle = below + (above - below) / 2;
+    Mark next;
+    bool next_is_below = true;
+    view.by_head_mark(user, Mark(0), middle, Direction::down, [&](const UserConversation& row) {
+      next = row.head_mark;
+      next_is_below = listed_below(row, sort_time, conversation);
+      return false;
+    });
+    if (next_is_below) {
+      below = middle;
+    } else {
+      above = next;
+    }
+  }
+  return below;
+}
+
+Result<ConversationList> list_page(View& view, const CoreParams& params, const UserId& user, std::uint32_t asked,
+                                   std::int64_t below_sort_time, const ConversationId& below_conversation) {
+  TM_ASSIGN(const std::uint32_t limit, limit_of(asked, params.page_default, params.page_max));
+  const bool from_top = below_sort_time == 0;
+  const Mark from = from_top ? kNoEnd : first_mark_below(view, user, below_sort_time, below_conversation);
+  std::vector<UserConversation> rows;
+  view.by_head_mark(user, Mark(0), from, Direction::down, [&](const UserConversation& row) {
+    if (from_top || listed_below(row, below_sort_time, below_conversation)) rows.push_back(row);
+    return rows.size() <= limit;
+  });
+  ConversationList list;
+  if (rows.size() > limit) {
+    rows.pop_back();
+    list.next_sort_time = rows.back().sort_time;
+    list.next_conversation = rows.back().conversation;
+  }
+  for (const UserConversation& row : rows) list.conversations.push_back(change_of(view, params, user, row));
+  return list;
+}
+
+Result<Change> one_change(View& view, const CoreParams& params, const UserId& user,
+                          const ConversationId& conversation) {
+  const UserConversation* row = view.user_conversation(user, conversation);
+  if (!row) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  return change_of(view, params, user, *row);
+}
+
+Result<Conversation> group_row(View& view, const UserId& user, const ConversationId& id) {
+  const Conversation* group = view.conversation(id);
+  const UserConversation* row = view.user_conversation(user, id);
+  if (!group || !row || group->kind != ConversationKind::group)
+    return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+  return *group;
+}
+
+}  // namespace
+
+Change change_of(View& view, const CoreParams& params, const UserId& user, const UserConversation& row) {
+  const LineHead head = view.line(row.conversation);
+  const bool member = row.in_period();
+  Change change;
+  change.conversation = row.conversation;
+  change.mark = row.mark();
+  change.head_seq = member ? head.seq : row.head_seq;
+  change.top = member ? head.top : row.top;
+  change.sort_time = row.sort_time;
+  change.member = member;
+  change.role = row.role;
+  change.periods = row.periods;
+  change.read = row.read;
+  change.unread_flag = row.unread_flag;
+  change.cleared = row.cleared;
+  change.touch_seq = row.touch_seq;
+  bool self_chat = false;
+  if (const Result<ParsedConversation> parsed = parse_conversation(row.conversation)) {
+    change.kind = parsed->kind;
+    self_chat = parsed->self();
+    if (parsed->has(user)) change.peer = parsed->peer_of(user);
+  }
+  // A former member is not told what the group is called by now: he may not see the entry that says so.
+  const Conversation* conversation = member ? view.conversation(row.conversation) : nullptr;
+  if (conversation) change.title = conversation->title;
+  change.unread = exact_unread(view, params, user, row, head, self_chat);
+  if (const std::optional<Entry> last = last_message(view, row, head))
+    change.preview = preview_of(*last, params.preview_bytes);
+  return change;
+}
+
+Result<ConversationList> read_conversations(View& view, const CoreParams& params, const UserId& user,
+                                            std::uint32_t limit, std::int64_t below_sort_time,
+                                            const ConversationId& below_conversation) {
+  return unless_failed(view, list_page(view, params, user, limit, below_sort_time, below_conversation));
+}
+
+Result<Change> read_change(View& view, const CoreParams& params, const UserId& user,
+                           const ConversationId& conversation) {
+  return unless_failed(view, one_change(view, params, user, conversation));
+}
+
+Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation) {
+  return unless_failed(view, group_row(view, user, conversation));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,75 @@
+#include "core/read_parts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/visibility.h"
+
+namespace tidemark {
+
+PageSize page_of(std::uint64_t limit, std::uint64_t bytes) {
+  return {limit, 4 * limit, bytes, true};
+}
+
+std::uint64_t bytes_of_row(const Entry& entry) {
+  const Body& body = entry.body;
+  std::uint64_t bytes = body.type.size() + body.text.size() + body.summary.size() + body.data.size();
+  bytes += body.encrypted.size();
+  for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size();
+  return bytes;
+}
+
+Entry seen_by(const UserId& user, Entry entry) {
+  if (entry.sender != user) entry.client_msg_id.clear();
+  if (entry.dead()) {
+    entry.body = Body();
+    entry.mentions.clear();
+  }
+  return entry;
+}
+
+Rows read_rows(View& view, const UserId& user, const ConversationId& id, const Intervals& ranges, Direction direction,
+               const PageSize& size, std::uint64_t round_max) {
+  Rows page;
+  std::uint64_t countable = 0;
+  const auto take = [&](const Entry& entry) {
+    if (direction == Direction::up && entry.round > round_max) {
+      page.too_new = entry.seq;
+      return false;
+    }
+    if (countable >= size.countable || page.rows.size() >= size.rows) {
+      page.more = true;
+      return false;
+    }
+    Entry row = seen_by(user, entry);
+    const std::uint64_t bytes = bytes_of_row(row);
+    const bool free_of_charge = size.at_least_one && page.rows.empty();
+    if (page.bytes + bytes > size.bytes && !free_of_charge) {
+      page.more = true;
+      return false;
+    }
+    page.bytes += bytes;
+    countable += row.countable() ? 1 : 0;
+    page.rows.push_back(std::move(row));
+    return true;
+  };
+  for (std::size_t i = 0; i < ranges.size() && !page.more && !page.too_new; ++i) {
+    const Interval& range = direction == Direction::up ? ranges[i] : ranges[ranges.size() - 1 - i];
+    view.entries(id, range.after, range.to, direction, take);
+  }
+  if (direction == Direction::down) std::ranges::reverse(page.rows);
+  return page;
+}
+
+Seq as_of(const UserConversation& row, Seq head) {
+  if (row.in_period()) return head;
+  return std::max(upper_bound_of(row, head), std::min(row.touch_seq, head));
+}
+
+Result<std::uint32_t> limit_of(std::uint32_t asked, std::uint32_t standard, std::uint32_t most,
+                               std::string_view field) {
+  if (asked > most) return fail(ErrorCode::OUT_OF_RANGE, std::string(field), "1 to " + std::to_string(most));
+  return asked == 0 ? standard : asked;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,138 @@
+// Sync with bodies "all": for bots and plain HTTP, which keep no coverage. A run hands out every visible entry that
+// became visible in the rounds since the cursor, conversation by conversation, each exactly once over all runs.
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+
+#include "core/read_parts.h"
+#include "core/sync_run.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kMessagesMax = 1'000;  // a page
+constexpr Mark kNoEnd{std::numeric_limits<std::uint64_t>::max()};
+
+/// The conversations that changed since the cursor, from `resume` on, in order of their ids; at most `most`. A row
+/// that changed again during the run has a mark above p0 by now and may still hold entries from before: it counts.
+std::set<ConversationId> changed_from(const SyncRun& run, const ConversationId& resume, std::size_t most) {
+  std::set<ConversationId> ids;
+  const auto take = [&](const UserConversation& row) {
+    if (row.conversation < resume) return true;
+    ids.insert(row.conversation);
+    if (ids.size() > most) ids.erase(std::prev(ids.end()));
+    return true;
+  };
+  run.view.by_head_mark(run.query.user, run.low, kNoEnd, Direction::up, take);
+  run.view.by_state_mark(run.query.user, run.low, kNoEnd, Direction::up, take);
+  return ids;
+}
+
+/// The first seq of a log whose entry is of a round above `round`; behind the head when there is none.
+Seq first_above_round(View& view, const ConversationId& id, Seq head, std::uint64_t round) {
+  Seq below;             // entries up to here are of that round or earlier
+  Seq place = head + 1;  // entries from here on are later
+  while (round > 0 && below + 1 < place) {
+    const Seq middle = below + (place - below) / 2;
+    Seq next;  // the numbers may have holes
+    bool early = false;
+    view.entries(id, middle - 1, place - 1, Direction::up, [&](const Entry& entry) {
+      next = entry.seq;
+      early = entry.round <= round;
+      return false;
+    });
+    if (early) {
+      below = next;
+    } else {
+      place = middle;
+    }
+  }
+  return round > 0 ? place : Seq(1);
+}
+
+/// What a run has to hand out of one conversation.
+struct Gap {
+  UserConversation row;  // with the periods that had begun in round p0_round
+  Seq from;              // the interval that the gap covers begins behind this
+  Seq upper;
+  Intervals ranges;
+};
+
+/// An entry is visible to the user from round max(its own, that of his joining) on, for the earliest of his periods
+/// that shows it. The gap is what became visible in (low_round, p0_round]; later rounds are left to later runs.
+Gap gap_of(const SyncRun& run, const UserConversation& row) {
+  Gap gap{row, Seq(0), Seq(0), {}};
+  UserConversation before = row;  // with the periods that had begun when the cursor was read
+  gap.row.periods.clear();
+  before.periods.clear();
+  for (const Period& period : row.periods) {
+    const std::optional<Entry> join = period.join ? run.view.entry(row.conversation, period.join) : std::nullopt;
+    const std::uint64_t round = join && join->kind == EntryKind::member ? join->round : 0;
+    if (round <= run.p0_round) gap.row.periods.push_back(period);
+    if (round <= run.low_round) before.periods.push_back(period);
+  }
+  const Seq head = run.view.line(row.conversation).seq;
+  const Seq fresh = first_above_round(run.view, row.conversation, head, run.low_round);
+  gap.upper = upper_bound_of(gap.row, head);
+  gap.ranges = minus(visible_in(gap.row, Seq(0), gap.upper), visible_in(before, Seq(0), fresh - 1));
+  gap.from = std::min(fresh - 1, gap.upper);
+  if (!gap.ranges.empty()) gap.from = std::min(gap.from, gap.ranges.front().after);
+  return gap;
+}
+
+/// What the page has taken so far.
+struct Taken {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+enum class Outcome : std::uint8_t { whole, part, no_room };
+
+/// Adds one conversation, from behind `resume` on.
+Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Taken& taken, SyncPage& page) {
+  const Gap gap = gap_of(run, row);
+  const Seq from = std::max(gap.from, std::min(resume, gap.upper));
+  const PageSize room{kMessagesMax, kMessagesMax - taken.messages, run.bytes - std::min(run.bytes, taken.bytes),
+                      taken.messages == 0};
+  Rows rows = read_rows(run.view, run.query.user, row.conversation, clipped(gap.ranges, from, gap.upper), Direction::up,
+                        room, run.p0_round);
+  if (rows.more && rows.rows.empty()) return Outcome::no_room;
+
+  Change change = change_of(run.view, run.params, run.query.user, row);
+  const Seq reached = rows.more ? rows.rows.back().seq : rows.too_new ? rows.too_new - 1 : gap.upper;
+  change.covers = {from, reached};
+  change.hidden = hidden_in(gap.row, from, reached);
+  change.more_messages = rows.more;
+  taken.messages += rows.rows.size();
+  taken.bytes += rows.bytes;
+  change.messages = std::move(rows.rows);
+  page.changes.push_back(std::move(change));
+  return rows.more ? Outcome::part : Outcome::whole;
+}
+
+}  // namespace
+
+SyncPage gap_page(const SyncRun& run) {
+  SyncPage page = page_of(run);
+  page.after = page.to = run.p0;  // a page in the middle of a run says nothing yet about the index
+  page.more = true;
+  Taken taken;
+  for (const ConversationId& id : changed_from(run, run.query.resume_conversation, std::size_t{run.limit} + 1)) {
+    const UserConversation* row = run.view.user_conversation(run.query.user, id);
+    if (!row) continue;
+    page.resume_conversation = id;
+    if (page.changes.size() == run.limit) return page;
+    const Seq resume = id == run.query.resume_conversation ? run.query.resume_after : Seq(0);
+    const Outcome outcome = add_gap(run, *row, resume, taken, page);
+    if (outcome == Outcome::part) page.resume_after = page.changes.back().covers.to;
+    if (outcome != Outcome::whole) return page;
+  }
+  page.resume_conversation = ConversationId();
+  page.after = run.low;
+  page.more = run.head > run.p0;
+  return page;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,77 @@
+#include "core/unread.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+std::uint64_t less(std::uint64_t from, std::uint64_t taken) {
+  return from > taken ? from - taken : 0;
+}
+
+/// Countable messages of `user` in (after, to], dead or not.
+std::uint64_t own_in(View& view, const ConversationId& id, const UserId& user, Seq after, Seq to) {
+  std::uint64_t own = 0;
+  view.entries(id, after, to, Direction::up, [&](const Entry& entry) {
+    if (entry.countable() && entry.sender == user) ++own;
+    return true;
+  });
+  return own;
+}
+
+/// ord at a place in the log, which may lie in a hole of the numbers.
+std::uint64_t ord_at(View& view, const ConversationId& id, Seq seq) {
+  std::uint64_t ord = 0;
+  view.entries(id, Seq(0), seq, Direction::down, [&](const Entry& entry) {
+    ord = entry.ord;
+    return false;
+  });
+  return ord;
+}
+
+std::uint64_t distance(Seq a, Seq b) {
+  return a < b ? b - a : a - b;
+}
+
+/// Own messages up to `seq`, counted from the nearest of the three places where their number is known: the start of
+/// the log, the checkpoint and the head.
+std::uint64_t own_up_to(View& view, const UserId& user, const LineHead& head, const UserConversation& row, Seq seq) {
+  const std::uint64_t to_checkpoint = distance(row.floor, seq);
+  if (head.seq - seq < std::min(to_checkpoint, seq - Seq(0)))
+    return less(row.own, own_in(view, row.conversation, user, seq, head.seq));
+  if (seq - Seq(0) < to_checkpoint) return own_in(view, row.conversation, user, Seq(0), seq);
+  if (row.floor <= seq) return row.floor_own + own_in(view, row.conversation, user, row.floor, seq);
+  return less(row.floor_own, own_in(view, row.conversation, user, seq, row.floor));
+}
+
+}  // namespace
+
+Unread unread_of(const UserConversation& row, const LineHead& head, const CoreParams& params, bool self_chat) {
+  if (self_chat || !row.in_period()) return {};
+  const std::uint64_t after_floor = less(head.ord, row.floor_ord);
+  const std::uint64_t own = less(row.own, row.floor_own);
+  const std::uint64_t unread = less(after_floor, own);
+  if (unread > params.unread_exact_max) return {params.unread_exact_max, false};
+  return {static_cast<std::uint32_t>(unread), true};
+}
+
+Seq floor_of(const UserConversation& row) {
+  const Seq start = row.in_period() ? row.periods.back().join : Seq(0);
+  return std::max({row.read, row.cleared, start});
+}
+
+void settle_floor(View& view, const UserId& user, const LineHead& head, UserConversation& row) {
+  const Seq floor = std::min(floor_of(row), head.seq);
+  if (floor == row.floor) return;
+  if (floor == head.seq) {
+    row.floor_ord = head.ord;
+    row.floor_own = row.own;
+  } else {
+    const std::uint64_t own = own_up_to(view, user, head, row, floor);
+    row.floor_ord = ord_at(view, row.conversation, floor);
+    row.floor_own = own;
+  }
+  row.floor = floor;
+}
+
+}  // namespace tidemark
