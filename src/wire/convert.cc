@@ -1,0 +1,406 @@
+#include "wire/convert.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "core/conversation_id.h"
+#include "tidemark.pb.h"
+#include "wire/data_check.h"
+
+namespace tidemark {
+namespace {
+
+// The enums of core and schema differ only in what 0 means; each pair is spelled out once.
+pb::Kind to_pb(EntryKind kind) { return static_cast<pb::Kind>(kind); }
+pb::State to_pb(MessageState state) { return static_cast<pb::State>(state); }
+pb::Priority to_pb(Priority priority) { return static_cast<pb::Priority>(priority); }
+pb::Role to_pb(Role role) { return static_cast<pb::Role>(role); }
+pb::MemberAction to_pb(MemberAction action) { return static_cast<pb::MemberAction>(action); }
+pb::HiddenReason to_pb(HiddenReason reason) { return static_cast<pb::HiddenReason>(reason); }
+pb::Mode to_pb(Mode mode) { return static_cast<pb::Mode>(mode); }
+pb::ConversationKind to_pb(ConversationKind kind) { return static_cast<pb::ConversationKind>(kind); }
+pb::HistoryForNewcomers to_pb(HistoryForNewcomers value) { return static_cast<pb::HistoryForNewcomers>(value); }
+
+static_assert(static_cast<int>(EntryKind::config) == pb::KIND_CONFIG);
+static_assert(static_cast<int>(EntryKind::member) == pb::KIND_MEMBER);
+static_assert(static_cast<int>(EntryKind::deletion) == pb::KIND_DELETE);
+static_assert(static_cast<int>(MessageState::deleted) == pb::STATE_DELETED);
+static_assert(static_cast<int>(Priority::low) == pb::PRIORITY_LOW);
+static_assert(static_cast<int>(Priority::high) == pb::PRIORITY_HIGH);
+static_assert(static_cast<int>(Role::owner) == pb::ROLE_OWNER);
+static_assert(static_cast<int>(MemberAction::role) == pb::MEMBER_ACTION_ROLE);
+static_assert(static_cast<int>(HiddenReason::restored) == pb::HIDDEN_REASON_RESTORED);
+static_assert(static_cast<int>(Mode::rollback) == pb::MODE_ROLLBACK);
+static_assert(static_cast<int>(ConversationKind::group) == pb::CONVERSATION_KIND_GROUP);
+static_assert(static_cast<int>(HistoryForNewcomers::all) == pb::HISTORY_FOR_NEWCOMERS_ALL);
+
+std::vector<UserId> users_from(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::vector<UserId> users;
+  users.reserve(static_cast<std::size_t>(names.size()));
+  for (const std::string& name : names) users.emplace_back(name);
+  return users;
+}
+
+void to_pb(const Interval& interval, pb::Interval& out) {
+  out.set_after(interval.after.value);
+  out.set_to(interval.to.value);
+}
+
+void to_pb(const std::vector<Hidden>& hidden, google::protobuf::RepeatedPtrField<pb::Hidden>& out) {
+  for (const Hidden& each : hidden) {
+    pb::Hidden& made = *out.Add();
+    made.set_after(each.after.value);
+    made.set_to(each.to.value);
+    made.set_reason(to_pb(each.reason));
+  }
+}
+
+void to_pb(const std::vector<Entry>& entries, const ConversationId& conversation,
+           google::protobuf::RepeatedPtrField<pb::Message>& out) {
+  out.Reserve(static_cast<int>(entries.size()));
+  for (const Entry& entry : entries) to_pb(entry, conversation, *out.Add());
+}
+
+void to_pb(const Body& body, pb::Body& out) {
+  out.set_type(body.type);
+  out.set_text(body.text);
+  out.set_summary(body.summary);
+  out.set_data(body.data);
+  for (const Attachment& attachment : body.attachments) {
+    pb::Attachment& made = *out.add_attachments();
+    made.set_url(attachment.url);
+    made.set_size(attachment.size_bytes);
+    made.set_mime(attachment.mime);
+    made.set_hash(attachment.hash);
+  }
+  out.set_encrypted(body.encrypted);
+}
+
+void to_pb(const Preview& preview, const ConversationId& conversation, pb::Preview& out) {
+  out.set_message_id(message_id(conversation, preview.seq));
+  out.set_seq(preview.seq.value);
+  out.set_sender(preview.sender.value);
+  out.set_server_time(preview.server_time);
+  out.set_state(to_pb(preview.state));
+  out.set_type(preview.type);
+  out.set_text(preview.text);
+  out.set_cut(preview.cut);
+}
+
+}  // namespace
+
+std::string hex16(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+Result<void> check_name(std::string_view value, std::size_t max, std::string_view field) {
+  if (value.empty() || value.size() > max)
+    return fail(ErrorCode::MALFORMED, std::string(field), fmt::format("1 to {} bytes.", max));
+  for (const char c : value)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      return fail(ErrorCode::MALFORMED, std::string(field), "Control characters are not allowed.");
+  return {};
+}
+
+Result<Body> body_from(const pb::Body& body) {
+  Body made;
+  if (!body.type().empty()) made.type = body.type();
+  made.text = body.text();
+  made.summary = body.summary();
+  made.data = body.data();
+  made.encrypted = body.encrypted();
+  for (const pb::Attachment& each : body.attachments())
+    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
+  if (!made.data.empty()) TM_TRY(check_data(made.data));
+  return made;
+}
+
+Result<SendCommand> send_from(const pb::SendRequest& request) {
+  SendCommand command;
+  TM_TRY(check_name(request.client_msg_id(), 64, "client_msg_id"));
+  if (!request.has_body()) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
+  TM_ASSIGN(command.body, body_from(request.body()));
+  command.to = UserId(request.to());
+  command.conversation = ConversationId(request.conversation_id());
+  command.client_msg_id = request.client_msg_id();
+  command.client_time = request.client_time();
+  command.reply_to = Seq(request.reply_to());
+  command.mentions = users_from(request.mentions());
+  command.priority = static_cast<Priority>(request.priority());
+  return command;
+}
+
+Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
+  MutateCommand command;
+  command.number = request.number();
+  switch (request.change_case()) {
+    case pb::MutateRequest::kRead:
+      command.change = ReadCommand{{}, ConversationId(request.read().conversation_id()), Seq(request.read().seq())};
+      return command;
+    case pb::MutateRequest::kMarkUnread:
+      command.change = MarkUnreadCommand{{}, ConversationId(request.mark_unread().conversation_id())};
+      return command;
+    case pb::MutateRequest::CHANGE_NOT_SET: break;
+  }
+  return fail(ErrorCode::MALFORMED, "mutate", "Give one change.");
+}
+
+CreateGroupCommand create_group_from(const pb::CreateGroupRequest& request) {
+  CreateGroupCommand command;
+  command.title = request.title();
+  command.members = users_from(request.members());
+  command.newcomers = static_cast<HistoryForNewcomers>(request.history_for_newcomers());
+  command.newcomers_last = request.history_last();
+  command.idempotency_key = request.idempotency_key();
+  return command;
+}
+
+AddMembersCommand add_members_from(const pb::AddMembersRequest& request) {
+  AddMembersCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.added = users_from(request.users());
+  return command;
+}
+
+RemoveMemberCommand remove_member_from(const pb::RemoveMemberRequest& request) {
+  RemoveMemberCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.removed = UserId(request.user());
+  return command;
+}
+
+ChangeGroupCommand change_group_from(const pb::ChangeGroupRequest& request) {
+  ChangeGroupCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.title = request.title();
+  return command;
+}
+
+Result<LoginCommand> login_from(const pb::HelloRequest& request) {
+  LoginCommand command;
+  TM_TRY(check_name(request.device(), 64, "device"));
+  if (!request.install().empty()) TM_TRY(check_name(request.install(), 64, "install"));
+  if (!request.platform().empty()) TM_TRY(check_name(request.platform(), 32, "platform"));
+  if (!request.app_version().empty()) TM_TRY(check_name(request.app_version(), 64, "app_version"));
+  TM_ASSIGN(command.cursor, cursor_from(request.cursor()));
+  command.device = DeviceId(request.device());
+  command.install = InstallId(request.install());
+  command.platform = request.platform();
+  command.app_version = request.app_version();
+  command.generation = request.session_generation();
+  return command;
+}
+
+Result<Cursor> cursor_from(const pb::Cursor& cursor) {
+  Cursor made;
+  made.epoch.number = cursor.epoch();
+  made.mark = Mark(cursor.mark());
+  made.round = cursor.round();
+  const std::string& id = cursor.epoch_id();
+  if (id.empty()) return made;
+  const auto parsed = std::from_chars(id.data(), id.data() + id.size(), made.epoch.id, 16);
+  if (id.size() != 16 || parsed.ec != std::errc() || parsed.ptr != id.data() + id.size())
+    return fail(ErrorCode::MALFORMED, "cursor.epoch_id", "16 hex digits, as the server gave them.");
+  return made;
+}
+
+Result<SyncQuery> sync_from(const pb::SyncRequest& request) {
+  SyncQuery query;
+  TM_ASSIGN(query.cursor, cursor_from(request.cursor()));
+  query.p0 = Mark(request.p0());
+  query.p0_round = request.p0_round();
+  query.below = Mark(request.below());
+  query.limit = request.limit();
+  query.bodies = static_cast<Bodies>(request.bodies());
+  query.recent = request.recent();
+  query.byte_budget = request.byte_budget();
+  return query;
+}
+
+Result<ConversationSyncQuery> conversation_sync_from(const pb::ConversationSyncRequest& request) {
+  constexpr int kKnownMax = 64;
+  if (request.known_size() > kKnownMax)
+    return fail(ErrorCode::LIMIT_REACHED, "known", fmt::format("At most {} ranges.", kKnownMax));
+  ConversationSyncQuery query;
+  query.conversation = ConversationId(request.conversation_id());
+  query.after = Seq(request.after());
+  for (const pb::Interval& each : request.known()) {
+    if (each.after() >= each.to()) return fail(ErrorCode::OUT_OF_RANGE, "known", "after must lie below to.");
+    query.known.push_back({Seq(each.after()), Seq(each.to())});
+  }
+  query.limit = request.limit();
+  query.touch_cursor = Seq(request.touch_cursor());
+  query.to = Seq(request.to());
+  return query;
+}
+
+Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
+  HistoryQuery query;
+  query.conversation = ConversationId(request.conversation_id());
+  if (request.before() != 0) query.before = Seq(request.before());
+  if (request.after() != 0) query.after = Seq(request.after());
+  if (request.around() != 0) query.around = Seq(request.around());
+  if (request.at() != 0) query.at = request.at();
+  if (query.before.has_value() + query.after.has_value() + query.around.has_value() + query.at.has_value() > 1)
+    return fail(ErrorCode::MALFORMED, "before", "Give at most one of before, after, around and at.");
+  query.limit = request.limit();
+  return query;
+}
+
+void to_pb(const Error& error, pb::Error& out) {
+  const ErrorInfo& info = error_info(error.code);
+  out.set_code(std::string(info.name));
+  out.set_message(error.message());
+  out.set_field(error.field);
+  out.set_retryable(info.retryable);
+  out.set_retry_after_ms(error.retry_after_ms);
+}
+
+void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& out) {
+  out.set_message_id(message_id(conversation, entry.seq));
+  out.set_seq(entry.seq.value);
+  out.set_kind(to_pb(entry.kind));
+  out.set_ord(entry.ord);
+  out.set_sender(entry.sender.value);
+  out.set_sender_device(entry.sender_device.value);
+  out.set_server_time(entry.server_time);
+  out.set_client_time(entry.client_time);
+  out.set_state(to_pb(entry.state));
+  out.set_revision(entry.revision.value);
+  out.set_priority(to_pb(entry.priority));
+  if (entry.countable() && !entry.dead()) to_pb(entry.body, *out.mutable_body());
+  out.set_reply_to(entry.reply_to.value);
+  for (const UserId& user : entry.mentions) out.add_mentions(user.value);
+  if (entry.member) {
+    out.mutable_member()->set_action(to_pb(entry.member->action));
+    for (const UserId& user : entry.member->users) out.mutable_member()->add_users(user.value);
+    out.mutable_member()->set_role(to_pb(entry.member->role));
+  }
+  if (entry.config) out.mutable_config()->set_title(entry.config->title);
+  out.set_client_msg_id(entry.client_msg_id);
+}
+
+void to_pb(const Cursor& cursor, pb::Cursor& out) {
+  out.set_epoch(cursor.epoch.number);
+  out.set_epoch_id(hex16(cursor.epoch.id));
+  out.set_mark(cursor.mark.value);
+  out.set_round(cursor.round);
+}
+
+void to_pb(const Change& change, pb::Change& out) {
+  out.set_conversation_id(change.conversation.value);
+  out.set_kind(to_pb(change.kind));
+  out.set_mark(change.mark.value);
+  out.set_head_seq(change.head_seq.value);
+  out.set_top(change.top.value);
+  out.set_sort_time(change.sort_time);
+  out.set_member(change.member);
+  out.set_role(to_pb(change.role));
+  for (const Period& period : change.periods) {
+    pb::Period& made = *out.add_periods();
+    made.set_join(period.join.value);
+    made.set_leave(period.leave.value);
+    made.set_visible_from(period.visible_from.value);
+  }
+  out.set_read_seq(change.read.value);
+  out.set_unread_flag(change.unread_flag);
+  out.set_unread(change.unread.count);
+  out.set_unread_exact(change.unread.exact);
+  out.set_cleared_seq(change.cleared.value);
+  out.set_touch_seq(change.touch_seq.value);
+  out.set_title(change.title);
+  out.set_peer(change.peer.value);
+  if (change.preview.seq) to_pb(change.preview, change.conversation, *out.mutable_preview());
+  to_pb(change.messages, change.conversation, *out.mutable_messages());
+  to_pb(change.covers, *out.mutable_covers());
+  out.set_more_messages(change.more_messages);
+  to_pb(change.hidden, *out.mutable_hidden());
+}
+
+void to_pb(const SyncPage& page, pb::SyncPage& out) {
+  out.set_mode(to_pb(page.mode));
+  for (const Change& change : page.changes) to_pb(change, *out.add_changes());
+  out.set_after(page.after.value);
+  out.set_to(page.to.value);
+  out.set_p0(page.p0.value);
+  out.set_p0_round(page.p0_round);
+  out.set_head(page.head.value);
+  out.set_more(page.more);
+  to_pb(page.next, *out.mutable_next());
+}
+
+void to_pb(const ConversationPage& page, pb::ConversationPage& out) {
+  out.set_conversation_id(page.conversation.value);
+  to_pb(page.messages, page.conversation, *out.mutable_messages());
+  to_pb(page.touched, page.conversation, *out.mutable_touched());
+  out.set_after(page.after.value);
+  out.set_to(page.to.value);
+  out.set_as_of(page.as_of.value);
+  out.set_head(page.head.value);
+  out.set_floor(page.floor.value);
+  to_pb(page.hidden, *out.mutable_hidden());
+  out.set_more(page.more);
+  if (page.hole.to > page.hole.after) to_pb(page.hole, *out.mutable_hole());
+  out.set_touch_cursor(page.touch_cursor.value);
+  to_pb(page.covers, *out.mutable_covers());
+}
+
+void to_pb(const HistoryPage& page, pb::HistoryPage& out) {
+  out.set_conversation_id(page.conversation.value);
+  to_pb(page.messages, page.conversation, *out.mutable_messages());
+  to_pb(page.covers, *out.mutable_covers());
+  to_pb(page.hidden, *out.mutable_hidden());
+  out.set_end(page.end);
+  out.set_pending(page.pending);
+  out.set_as_of(page.as_of.value);
+}
+
+void to_pb(const ConversationList& list, pb::ConversationList& out) {
+  for (const Change& change : list.conversations) to_pb(change, *out.add_conversations());
+}
+
+void to_pb(const SentReply& reply, pb::Sent& out) {
+  out.set_conversation_id(reply.conversation.value);
+  out.set_seq(reply.seq.value);
+  out.set_message_id(message_id(reply.conversation, reply.seq));
+  out.set_server_time(reply.server_time);
+  out.set_state(to_pb(reply.state));
+  out.set_duplicate(reply.duplicate);
+  out.set_durability(pb::DURABILITY_SYNCED);
+}
+
+void to_pb(const MutatedReply& reply, pb::Mutated& out) {
+  out.set_number(reply.number);
+  out.set_conversation_id(reply.conversation.value);
+  out.set_read_seq(reply.read.value);
+  out.set_unread(reply.unread.count);
+  out.set_unread_exact(reply.unread.exact);
+  out.set_unread_flag(reply.unread_flag);
+  out.set_clamped(reply.clamped);
+  out.set_mark(reply.mark.value);
+}
+
+void to_pb(const GroupReply& reply, pb::Group& out) {
+  out.set_conversation_id(reply.group.id.value);
+  out.set_title(reply.group.title);
+  for (const Member& member : reply.group.members) {
+    pb::GroupMember& made = *out.add_members();
+    made.set_user(member.user.value);
+    made.set_role(to_pb(member.role));
+    made.set_joined_seq(member.join.value);
+  }
+  out.set_history_for_newcomers(to_pb(reply.group.newcomers));
+  out.set_history_last(reply.group.newcomers_last);
+  out.set_head_seq(reply.head.value);
+}
+
+void header_to_pb(const PushItem& item, pb::PushItem& out) {
+  out.set_index_after(item.index_after.value);
+  out.set_index_to(item.index_to.value);
+  out.set_round(item.round);
+  out.set_sort_time(item.sort_time);
+  out.set_mentioned(item.mentioned);
+  out.set_client_msg_id(item.client_msg_id);
+  if (item.summary) to_pb(*item.summary, *out.mutable_summary());
+}
+
+}  // namespace tidemark

@@ -1,0 +1,74 @@
+// Core types to and from the schema, for the server. What a reader may not know of an entry is decided in core
+// (reads blank it); here nothing is added or hidden.
+#pragma once
+
+#include "core/commands.h"
+#include "core/reads.h"
+#include "wire/dialect_fwd.h"
+
+namespace tidemark {
+namespace v1 {
+class AddMembersRequest;
+class Body;
+class Change;
+class ChangeGroupRequest;
+class ConversationList;
+class ConversationPage;
+class ConversationSyncRequest;
+class CreateGroupRequest;
+class Cursor;
+class Error;
+class Group;
+class HelloRequest;
+class HistoryPage;
+class HistoryRequest;
+class MutateRequest;
+class Mutated;
+class RemoveMemberRequest;
+class SendRequest;
+class Sent;
+class SyncPage;
+class SyncRequest;
+}  // namespace v1
+
+// Requests.
+
+/// The name of a device, an install or a client_msg_id: 1 to `max` bytes of UTF-8 without control characters.
+Result<void> check_name(std::string_view value, std::size_t max, std::string_view field);
+
+/// `data` is checked to be a JSON text within the limits of the design.
+Result<Body> body_from(const pb::Body& body);
+/// The sender's own fields (sender, device, admin) are the caller's to set.
+Result<SendCommand> send_from(const pb::SendRequest& request);
+Result<MutateCommand> mutate_from(const pb::MutateRequest& request);
+CreateGroupCommand create_group_from(const pb::CreateGroupRequest& request);
+AddMembersCommand add_members_from(const pb::AddMembersRequest& request);
+RemoveMemberCommand remove_member_from(const pb::RemoveMemberRequest& request);
+ChangeGroupCommand change_group_from(const pb::ChangeGroupRequest& request);
+Result<LoginCommand> login_from(const pb::HelloRequest& request);
+Result<Cursor> cursor_from(const pb::Cursor& cursor);
+/// Without the resume place of bodies "all", which travels in the page token.
+Result<SyncQuery> sync_from(const pb::SyncRequest& request);
+Result<ConversationSyncQuery> conversation_sync_from(const pb::ConversationSyncRequest& request);
+/// Without the page token. At most one of before, after, around and at.
+Result<HistoryQuery> history_from(const pb::HistoryRequest& request);
+
+// Answers.
+
+void to_pb(const Error& error, pb::Error& out);
+void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& out);
+void to_pb(const Cursor& cursor, pb::Cursor& out);
+void to_pb(const Change& change, pb::Change& out);
+void to_pb(const SyncPage& page, pb::SyncPage& out);
+void to_pb(const ConversationPage& page, pb::ConversationPage& out);
+void to_pb(const HistoryPage& page, pb::HistoryPage& out);
+void to_pb(const ConversationList& list, pb::ConversationList& out);
+void to_pb(const SentReply& reply, pb::Sent& out);
+void to_pb(const MutatedReply& reply, pb::Mutated& out);
+void to_pb(const GroupReply& reply, pb::Group& out);
+/// The receiver's own fields of a push item (1 to 7).
+void header_to_pb(const PushItem& item, pb::PushItem& out);
+
+std::string hex16(std::uint64_t value);
+
+}  // namespace tidemark
