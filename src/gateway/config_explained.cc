@@ -81,14 +81,14 @@ std::string explained_config() {
   std::string out;
   append_comment(
       out,
-      "The settings of Tidemark, each at its default. A line that is left out means its default; a name that is not "
-      "here is refused.");
+      "The settings of Tidemark, each at its default. A line that is left out means its default; a name that "
+      "is not here is refused.");
   out += "#\n";
-  append_comment(
-      out,
-      "The environment goes before this file (TIDEMARK_LISTEN_PORT=7701 for port under [listen]), and the command "
-      "line before both. Files are looked for from the directory where the server is started. Sizes are in bytes, "
-      "times in the unit at the end of the name.");
+  append_comment(out,
+                 "What the environment says counts more than this file (TIDEMARK_LISTEN_PORT=7701 for port under "
+                 "[listen]), and what the command line says counts most. Changes take effect at the next start. Files "
+                 "are looked for from the directory where the server is started. Sizes are in bytes, times in the unit "
+                 "at the end of the name.");
   const Config defaults;
   std::string_view section;
   for (const Setting& setting : settings()) {

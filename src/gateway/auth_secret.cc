@@ -1,0 +1,66 @@
+#include "gateway/auth_secret.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "gateway/config_files.h"
+#include "gateway/jwt_base64.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kSecretBytes = 32;
+constexpr std::size_t kSecretFileBytesMax = 4'096;
+
+std::string_view without_line_end(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+Result<void> make_data_directory(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path directory(path);
+  if (std::filesystem::is_directory(directory, error)) return {};
+  if (directory.has_parent_path()) std::filesystem::create_directories(directory.parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) == 0 || std::filesystem::is_directory(directory, error)) return {};
+  if (!error) error = std::error_code(errno, std::generic_category());
+  return fail(ErrorCode::RETRY_LATER, "data", path + " cannot be made: " + error.message() + ".");
+}
+
+Result<void> make_secret(const std::string& path, Random& random) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) return {};
+  std::array<std::uint8_t, kSecretBytes> bytes;
+  random.fill(bytes);
+  const std::string text = base64url_encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) + "\n";
+  TM_TRY(make_secret_file(path, text));
+  return {};
+}
+
+Result<void> check_secret_mode(const std::string& path, std::uint32_t mode, std::string_view field) {
+  if ((mode & 077u) == 0) return {};
+  return fail(
+      ErrorCode::FORBIDDEN, std::string(field),
+      path + " holds a secret that others may read; whoever reads it can act as any user. Run: chmod 600 " + path);
+}
+
+Result<JwtKey> read_secret(const std::string& path) {
+  auto file = read_small_file(path, kSecretFileBytesMax, "data");
+  if (!file) {
+    if (file.error().code == ErrorCode::NOT_FOUND)
+      file.error().detail += " The server makes it at its first start; is this the right data directory?";
+    return std::unexpected(std::move(file).error());
+  }
+  TM_TRY(check_secret_mode(path, file->mode, "data"));
+  auto key = JwtKey::from_secret(without_line_end(file->text));
+  if (!key) return fail(ErrorCode::MALFORMED, "data", path + ": " + key.error().detail);
+  return key;
+}
+
+}  // namespace tidemark
