@@ -4,9 +4,11 @@
 
 namespace tidemark {
 
-Digest digest_of(std::initializer_list<std::string_view> parts) {
+Digest digest_of(std::initializer_list<std::string_view> parts) { return keyed_digest({}, parts); }
+
+Digest keyed_digest(std::string_view key, std::initializer_list<std::string_view> parts) {
   crypto_generichash_state state;
-  crypto_generichash_init(&state, nullptr, 0, sizeof(Digest));
+  crypto_generichash_init(&state, reinterpret_cast<const unsigned char*>(key.data()), key.size(), sizeof(Digest));
   for (std::string_view part : parts) {
     std::uint8_t size[8];
     for (int i = 0; i < 8; ++i) size[i] = static_cast<std::uint8_t>(part.size() >> (8 * i));

@@ -13,6 +13,9 @@ using Digest = std::array<std::uint8_t, 16>;
 /// Digest of a list of parts, each taken with its length, so that ("ab","c") and ("a","bc") differ.
 Digest digest_of(std::initializer_list<std::string_view> parts);
 
+/// The same under a secret key of 16 to 64 bytes: only who has the key can make it.
+Digest keyed_digest(std::string_view key, std::initializer_list<std::string_view> parts);
+
 inline std::string_view bytes_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }

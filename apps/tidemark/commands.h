@@ -1,0 +1,27 @@
+// The subcommands of `tidemark`. Each adds itself to the command line and returns what to run; main only composes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tidemark {
+
+/// What a chosen subcommand does; returns the exit status.
+using Run = std::function<int()>;
+
+/// Adds a subcommand; when it is parsed, `chosen` becomes what to run.
+void add_serve(CLI::App& app, Run& chosen);
+void add_token(CLI::App& app, Run& chosen);
+void add_send(CLI::App& app, Run& chosen);
+void add_history(CLI::App& app, Run& chosen);
+void add_sync(CLI::App& app, Run& chosen);
+void add_chat(CLI::App& app, Run& chosen);
+void add_demo(CLI::App& app, Run& chosen);
+void add_config(CLI::App& app, Run& chosen);
+
+}  // namespace tidemark

@@ -1,0 +1,5 @@
+#pragma once
+
+namespace tidemark {
+inline constexpr const char* kVersion = "tidemark 0.1.0";
+}

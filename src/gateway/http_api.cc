@@ -1,0 +1,145 @@
+#include "gateway/http_api.h"
+
+#include "base/check.h"
+#include "tidemark.pb.h"
+#include "wire/convert.h"
+#include "wire/json_writer.h"
+#include "wire/routes.h"
+
+namespace tidemark {
+namespace {
+
+/// Where in the frame the request of an operation lies, or nullptr for one that is no frame.
+google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation operation) {
+  switch (operation) {
+    case HttpOperation::send_message:
+    case HttpOperation::send_as: return frame.mutable_send();
+    case HttpOperation::get_message: return frame.mutable_message();
+    case HttpOperation::sync: return frame.mutable_sync();
+    case HttpOperation::list_conversations: return frame.mutable_conversations();
+    case HttpOperation::get_conversation: return frame.mutable_conversation();
+    case HttpOperation::get_history: return frame.mutable_history();
+    case HttpOperation::mark_read: return frame.mutable_mutate()->mutable_read();
+    case HttpOperation::mark_unread: return frame.mutable_mutate()->mutable_mark_unread();
+    case HttpOperation::create_group: return frame.mutable_create_group();
+    case HttpOperation::get_group: return frame.mutable_group();
+    case HttpOperation::change_group: return frame.mutable_change_group();
+    case HttpOperation::add_members: return frame.mutable_add_members();
+    case HttpOperation::remove_member: return frame.mutable_remove_member();
+    case HttpOperation::put_user: return frame.mutable_put_user();
+    case HttpOperation::get_user: return frame.mutable_get_user();
+    case HttpOperation::healthz:
+    case HttpOperation::readyz:
+    case HttpOperation::metrics:
+    case HttpOperation::openapi: return nullptr;
+  }
+  return nullptr;
+}
+
+/// What the frame carries, without the frame.
+std::string content_of(const pb::ServerFrame& frame) {
+  const auto* oneof = pb::ServerFrame::descriptor()->FindOneofByName("operation");
+  const auto* field = frame.GetReflection()->GetOneofFieldDescriptor(frame, oneof);
+  TM_CHECK(field != nullptr, "every operation has an answer");
+  std::string body;
+  write_json(frame.GetReflection()->GetMessage(frame, field), body);
+  return body;
+}
+
+std::string field_of_mutation(std::string field) {
+  // HTTP knows no mutation numbers: the fields of the change are the request's own.
+  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread."};
+  for (const std::string_view prefix : kPrefixes)
+    if (field.starts_with(prefix)) return field.substr(prefix.size());
+  return field;
+}
+
+}  // namespace
+
+std::string error_body(const Error& error) {
+  pb::ErrorAnswer answer;
+  to_pb(error, *answer.mutable_error());
+  std::string body;
+  write_json(answer, body);
+  return body;
+}
+
+HttpAnswer HttpApi::refusal(const Error& error, std::string allow) {
+  HttpAnswer answer;
+  answer.status = error_info(error.code).http_status;
+  answer.body = error_body(error);
+  if (error.retry_after_ms > 0)
+    answer.headers.emplace_back("Retry-After", std::to_string((error.retry_after_ms + 999) / 1'000));
+  if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (!allow.empty()) answer.headers.emplace_back("Allow", std::move(allow));
+  return answer;
+}
+
+std::string_view HttpApi::bearer_of(const HttpRequest& request) {
+  const std::string_view value = request.headers.get("Authorization").value_or(std::string_view());
+  constexpr std::string_view kScheme = "bearer ";
+  if (value.size() <= kScheme.size() || !equal_ignoring_case(value.substr(0, kScheme.size()), kScheme)) return {};
+  return value.substr(kScheme.size());
+}
+
+Result<Caller> HttpApi::caller_of(const HttpRequest& request, bool admin) const {
+  const std::string_view token = bearer_of(request);
+  if (token.empty()) return fail(ErrorCode::BAD_TOKEN, "Authorization", "Send the header Authorization: Bearer TOKEN.");
+  TM_ASSIGN(const Principal principal, admin ? host_.admin(token) : host_.user(token));
+  Caller caller{principal.user, principal.device, {}, admin};
+  if (caller.device.empty())
+    if (const auto named = request.headers.get("Tidemark-Device")) {
+      TM_TRY(check_name(*named, 64, "Tidemark-Device"));
+      caller.device = DeviceId(*named);
+    }
+  return caller;
+}
+
+void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(HttpAnswer)> answer) {
+  const auto matched = match_route(request.method == "HEAD" ? "GET" : request.method, request.segments);
+  if (!matched) return answer(refusal(matched.error().error, matched.error().allow));
+  const Route& route = **matched;
+  switch (route.operation) {
+    case HttpOperation::healthz: return answer({.body = "{\"status\":\"ok\"}"});
+    case HttpOperation::readyz: {
+      const auto ready = host_.ready();
+      if (!ready) return answer(refusal(ready.error()));
+      return answer({.body = "{\"status\":\"ready\"}"});
+    }
+    case HttpOperation::metrics: return answer({.content_type = "text/plain; version=0.0.4", .body = host_.metrics()});
+    case HttpOperation::openapi: return answer({.body = host_.openapi});
+    default: break;
+  }
+  const auto caller = caller_of(request, route.auth == RouteAuth::admin);
+  if (!caller) return answer(refusal(caller.error()));
+  auto frame = std::make_unique<pb::ClientFrame>();
+  google::protobuf::Message* message = request_in(*frame, route.operation);
+  const QueryParams query(request.query);
+  if (auto filled = fill_request(route, request.segments, query, request.body, message); !filled)
+    return answer(refusal(filled.error()));
+  if (route.operation == HttpOperation::sync)
+    if (const auto cursor = query_param(query, "cursor"); cursor && !cursor->empty())
+      if (auto opened = service_.open_sync_cursor(*caller, *cursor, *frame); !opened)
+        return answer(refusal(opened.error()));
+  if (route.takes_idempotency_key)
+    if (const auto key = request.headers.get("Idempotency-Key"))
+      frame->mutable_create_group()->set_idempotency_key(std::string(*key));
+
+  const pb::ClientFrame& asked = *frame;
+  service_.call(*caller, asked,
+                [this, &route, caller = *caller, frame = std::move(frame),
+                 answer = std::move(answer)](Result<std::unique_ptr<pb::ServerFrame>> result) mutable {
+                  if (!result) {
+                    result.error().field = field_of_mutation(std::move(result.error().field));
+                    return answer(refusal(result.error()));
+                  }
+                  if (route.operation == HttpOperation::sync) service_.seal_sync_cursor(caller, *frame, **result);
+                  HttpAnswer made;
+                  made.status = route.success_status;
+                  if (route.repeated_status != 0 && (*result)->sent().duplicate()) made.status = route.repeated_status;
+                  made.body = content_of(**result);
+                  answer(std::move(made));
+                });
+}
+
+}  // namespace tidemark

@@ -1,0 +1,48 @@
+// HTTP requests to operations and back. Network thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gateway/auth.h"
+#include "gateway/service.h"
+#include "gateway/http_parser.h"
+
+namespace tidemark {
+
+/// The body of a refused request.
+std::string error_body(const Error& error);
+
+/// An HTTP answer that owns its parts.
+struct HttpAnswer {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+class HttpApi {
+ public:
+  struct Host {
+    std::function<Result<Principal>(std::string_view token)> user;
+    std::function<Result<Principal>(std::string_view token)> admin;
+    std::function<Result<void>()> ready;     // what stands in the way, in one sentence
+    std::function<std::string()> metrics;
+    std::string openapi;
+  };
+  HttpApi(Service& service, Host host) : service_(service), host_(std::move(host)) {}
+
+  void handle(const HttpRequest& request, std::move_only_function<void(HttpAnswer)> answer);
+  static HttpAnswer refusal(const Error& error, std::string allow = {});
+  /// The token of an Authorization header, "" when there is none.
+  static std::string_view bearer_of(const HttpRequest& request);
+
+ private:
+  Result<Caller> caller_of(const HttpRequest& request, bool admin) const;
+
+  Service& service_;
+  const Host host_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,456 @@
+#include "gateway/server.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "engine/delivery.h"
+#include "engine/engine.h"
+#include "gateway/connection.h"
+#include "gateway/http_api.h"
+#include "gateway/metrics.h"
+#include "gateway/service.h"
+#include "gateway/settings.h"
+#include "gateway/task_threads.h"
+#include "gateway/websocket_handshake.h"
+#include "gateway/ws_link.h"
+#include "tidemark.pb.h"
+#include "wire/openapi.h"
+
+namespace tidemark {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t kReadBufferBytes = 64 * 1024;
+constexpr std::int64_t kSeenEveryMs = 5'000;
+constexpr auto kTick = std::chrono::seconds(1);
+
+}  // namespace
+
+struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
+  Impl(const Config& settings, World given)
+      : config(settings), world(std::move(given)), delivery_(*this, delivery_options(config)),
+        engine(world.warm, world.clock, world.random, engine_options(config),
+               {.wake = [this] { writer.wake(); },
+                .publish = [this](Outcome outcome) { publish(std::move(outcome)); }}),
+        writer([this] { return engine.run_round(); }),
+        readers(static_cast<std::size_t>(config.threads.readers)),
+        service_(engine, world.clock, PageTokens(world.cursor_key),
+                 {.on_network = [this](Task task) { asio::post(io, std::move(task)); },
+                  .on_reader = [this](Task task) { readers.run(std::move(task)); }},
+                 service_limits(config)),
+        api(service_, http_host()), acceptor(io), accept_again(io), ticker(io), signals(io) {
+    welcome_frame = welcome_template(config);
+  }
+
+  Result<void> listen();
+  void run();
+  void begin_stop();
+  void finish_stop();
+  HttpApi::Host http_host();
+
+  // Work of the network thread.
+  void accept();
+  void accepted(tcp::socket socket);
+  void tick();
+  void tick_connection(const std::shared_ptr<Connection>& connection, std::int64_t now);
+  void publish(Outcome outcome);
+  std::string metrics_text();
+  void count_answer(const HttpAnswer& answer) { ++metrics.http_answers[answer.status]; }
+
+  // ConnectionOwner
+  void on_request(const std::shared_ptr<Connection>& connection, HttpRequest request) override;
+  std::unique_ptr<WsLink> on_upgrade(const std::shared_ptr<Connection>& connection, HttpRequest request) override;
+  void on_closed(Connection& connection) override;
+  void flush_later(const std::shared_ptr<Connection>& connection) override;
+  std::span<char> read_buffer() override { return room; }
+
+  // LinkOwner
+  Service& service() override { return service_; }
+  Delivery& delivery() override { return delivery_; }
+  Result<Principal> authenticate(std::string_view token) override {
+    return world.authenticator.user(token, world.clock.wall_ms());
+  }
+  Result<void> admit_login(const UserId& user) override;
+  void entered(WsLink& link) override { links[link.id()] = &link; }
+  void left(WsLink& link) override;
+  const pb::ServerFrame& welcome_limits() const override { return welcome_frame; }
+  std::int64_t now_ms() const override { return world.clock.steady_ms(); }
+  std::int64_t wall_ms() const override { return world.clock.wall_ms(); }
+  std::size_t unanswered_max() const override { return static_cast<std::size_t>(config.limits.unanswered_max); }
+
+  // DeliveryPort
+  void push(SessionId session, std::span<const PushRef> items) override;
+  void hint(SessionId session, Mark head) override;
+  void end(SessionId session, LinkEnd reason) override;
+  bool blocked(SessionId session) const override;
+
+  const Config config;
+  World world;
+  asio::io_context io{1};
+  Delivery delivery_;
+  Engine engine;
+  WriterThread writer;
+  ReaderThreads readers;
+  Service service_;
+  HttpApi api;
+  tcp::acceptor acceptor;
+  asio::steady_timer accept_again;
+  asio::steady_timer ticker;
+  asio::signal_set signals;
+  std::unique_ptr<TlsContext> tls;
+  std::array<char, kReadBufferBytes> room;
+  pb::ServerFrame welcome_frame;
+  Metrics metrics;
+  std::uint64_t next_id = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections;
+  std::unordered_map<std::string, std::size_t> by_address;
+  std::unordered_map<SessionId, WsLink*> links;
+  std::unordered_map<UserId, std::size_t> links_of;
+  RateLimiter login_limiter{login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)};
+  std::vector<std::shared_ptr<Connection>> to_flush;
+  std::int64_t seen_noted_ms = 0;
+  bool stopping = false;
+  std::thread network;
+};
+
+Result<std::unique_ptr<Server>> Server::start(const Config& config, World world) {
+  auto impl = std::make_unique<Impl>(config, std::move(world));
+  TM_TRY(impl->engine.open());
+  TM_TRY(impl->listen());
+  impl->run();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  stop();
+  wait();
+}
+
+int Server::port() const { return impl_->acceptor.local_endpoint().port(); }
+
+void Server::wait() {
+  if (impl_->network.joinable()) impl_->network.join();
+  impl_->finish_stop();
+}
+
+void Server::stop() {
+  asio::post(impl_->io, [impl = impl_.get()] { impl->begin_stop(); });
+}
+
+Result<void> Server::Impl::listen() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (!config.tls.certificate.empty()) {
+    TM_ASSIGN(tls, TlsContext::server({config.tls.certificate, config.tls.key}));
+  }
+  const std::string host = config.listen.host == "localhost" ? "127.0.0.1" : config.listen.host;
+  error_code failed;
+  const auto address = asio::ip::make_address(host, failed);
+  if (failed)
+    return fail(ErrorCode::MALFORMED, "listen.host", host + " is no IP address; give one, such as 127.0.0.1.");
+  const tcp::endpoint endpoint(address, static_cast<std::uint16_t>(config.listen.port));
+  acceptor.open(endpoint.protocol(), failed);
+  if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
+  if (!failed) acceptor.bind(endpoint, failed);
+  if (!failed) acceptor.listen(1'024, failed);
+  if (!failed) return {};
+  const std::string place = host + ":" + std::to_string(config.listen.port);
+  if (failed == asio::error::address_in_use)
+    return fail(ErrorCode::RETRY_LATER, "listen",
+                place + " is taken by another program; stop it, or choose another port with --listen " + host + ":7701.");
+  return fail(ErrorCode::RETRY_LATER, "listen", "Cannot listen on " + place + ": " + failed.message() + ".");
+}
+
+void Server::Impl::run() {
+  signals.add(SIGINT);
+  signals.add(SIGTERM);
+  signals.async_wait([this](const error_code& failed, int) {
+    if (!failed) begin_stop();
+  });
+  writer.start();
+  accept();
+  tick();
+  network = std::thread([this] { io.run(); });
+}
+
+void Server::Impl::begin_stop() {
+  if (std::exchange(stopping, true)) return;
+  error_code ignored;
+  acceptor.close(ignored);
+  signals.cancel(ignored);
+  const auto open = connections;
+  for (const auto& [id, connection] : open) {
+    if (WsLink* link = connection->link())
+      link->kick("SHUTDOWN", "The server stops; connect again in a moment.", WsLink::Reconnect::yes);
+    else if (!connection->in_request())
+      connection->finish();
+  }
+  ticker.cancel();
+  ticker.expires_after(std::chrono::milliseconds(config.limits.shutdown_timeout_ms));
+  ticker.async_wait([this](const error_code&) {
+    const auto left_open = connections;
+    for (const auto& [id, connection] : left_open) connection->close();
+    io.stop();
+  });
+  if (connections.empty()) io.stop();
+}
+
+void Server::Impl::finish_stop() {
+  readers.stop();
+  writer.stop();
+}
+
+HttpApi::Host Server::Impl::http_host() {
+  return {.user = [this](std::string_view token) { return authenticate(token); },
+          .admin = [this](std::string_view token) { return world.authenticator.admin(token, world.clock.wall_ms()); },
+          .ready = [this]() -> Result<void> {
+            const EngineStatus status = engine.status();
+            if (stopping) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
+            if (!status.writable) return fail(ErrorCode::RETRY_LATER, "", status.problem, 1'000);
+            return {};
+          },
+          .metrics = [this] { return metrics_text(); },
+          .openapi = openapi_json()};
+}
+
+void Server::Impl::accept() {
+  acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
+    if (failed == asio::error::operation_aborted || stopping) return;
+    if (!failed) {
+      accepted(std::move(socket));
+      return accept();
+    }
+    // Out of descriptors, most likely: others must end first.
+    log_warning("accept_failed", {{"error", failed.message()}});
+    accept_again.expires_after(std::chrono::milliseconds(100));
+    accept_again.async_wait([this](const error_code&) { accept(); });
+  });
+}
+
+void Server::Impl::accepted(tcp::socket socket) {
+  ++metrics.accepted_connections;
+  error_code ignored;
+  const auto address = socket.remote_endpoint(ignored).address();
+  const bool all_taken = connections.size() >= static_cast<std::size_t>(config.limits.connections_max);
+  const bool from_here = address.is_loopback();
+  std::size_t& same = by_address[address.to_string()];
+  if (all_taken || (!from_here && same >= static_cast<std::size_t>(config.limits.connections_per_address_max))) {
+    ++metrics.refused_connections;
+    if (same == 0) by_address.erase(address.to_string());
+    if (tls) return;
+    const HttpAnswer answer = HttpApi::refusal({ErrorCode::TOO_MANY_CONNECTIONS, "", "", 5'000});
+    const std::string bytes =
+        http_response({.status = answer.status, .content_type = "application/json", .body = answer.body, .keep_alive = false});
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(bytes), ignored);
+    return;
+  }
+  ++same;
+  const HttpLimits http{static_cast<std::uint32_t>(config.limits.http_header_bytes_max),
+                        static_cast<std::uint32_t>(config.limits.http_target_bytes_max),
+                        static_cast<std::uint64_t>(config.limits.http_body_bytes_max)};
+  auto filter = tls ? std::make_unique<TlsFilter>(*tls) : nullptr;
+  const auto made = std::make_shared<Connection>(next_id++, std::move(socket), *this, http, std::move(filter));
+  connections.emplace(made->id(), made);
+  made->start();
+}
+
+void Server::Impl::on_closed(Connection& connection) {
+  if (const auto found = by_address.find(connection.address()); found != by_address.end() && --found->second == 0)
+    by_address.erase(found);
+  // The caller may still be inside the connection: let it go once the present work is done.
+  const auto found = connections.find(connection.id());
+  if (found == connections.end()) return;
+  asio::post(io, [this, kept = std::move(found->second)] {
+    if (stopping && connections.empty()) io.stop();
+  });
+  connections.erase(found);
+}
+
+void Server::Impl::flush_later(const std::shared_ptr<Connection>& connection) {
+  to_flush.push_back(connection);
+  if (to_flush.size() > 1) return;
+  asio::post(io, [this] {
+    const auto flushed = std::exchange(to_flush, {});
+    for (const auto& each : flushed) each->flush();
+  });
+}
+
+void Server::Impl::on_request(const std::shared_ptr<Connection>& connection, HttpRequest request) {
+  api.handle(request, [this, connection](HttpAnswer answer) {
+    count_answer(answer);
+    std::vector<HttpHeaderView> headers;
+    for (const auto& [name, value] : answer.headers) headers.emplace_back(name, value);
+    connection->respond(
+        {.status = answer.status, .content_type = answer.content_type, .body = answer.body, .headers = headers});
+  });
+}
+
+std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connection>& connection, HttpRequest request) {
+  const auto refuse = [&](HttpAnswer answer) {
+    count_answer(answer);
+    std::vector<HttpHeaderView> headers;
+    for (const auto& [name, value] : answer.headers) headers.emplace_back(name, value);
+    connection->respond(
+        {.status = answer.status, .content_type = answer.content_type, .body = answer.body, .headers = headers});
+    return nullptr;
+  };
+  if (request.path != "/v1/ws")
+    return refuse(HttpApi::refusal({ErrorCode::NOT_FOUND, "", "The WebSocket is at /v1/ws."}));
+  const std::array protocols{subprotocol_of(Dialect::binary), subprotocol_of(Dialect::json)};
+  const auto accept = accept_upgrade(request, protocols);
+  if (!accept) {
+    HttpAnswer answer = HttpApi::refusal(accept.error());
+    if (accept.error().field == kWebSocketVersionField) {
+      answer.status = 426;
+      answer.headers.emplace_back("Sec-WebSocket-Version", "13");
+      answer.headers.emplace_back("Upgrade", "websocket");
+    }
+    return refuse(std::move(answer));
+  }
+  ++metrics.http_answers[101];
+  connection->send(accept->response);
+  const WebSocketLimits limits{static_cast<std::uint32_t>(config.limits.frame_bytes_max),
+                               static_cast<std::uint32_t>(config.limits.frame_bytes_max),
+                               static_cast<std::uint32_t>(config.limits.frame_fragments_max)};
+  return std::make_unique<WsLink>(*connection, *this, *dialect_named(accept->protocol), limits,
+                                  std::string(HttpApi::bearer_of(request)));
+}
+
+Result<void> Server::Impl::admit_login(const UserId& user) {
+  if (const std::uint32_t wait_ms = login_limiter.take(user.value, now_ms()); wait_ms > 0)
+    return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this user.", wait_ms);
+  std::size_t& count = links_of[user];
+  if (count >= static_cast<std::size_t>(config.limits.connections_per_user_max))
+    return fail(ErrorCode::TOO_MANY_CONNECTIONS, "hello", "This user has too many links.", 5'000);
+  ++count;
+  return {};
+}
+
+void Server::Impl::left(WsLink& link) {
+  links.erase(link.id());
+  if (const auto found = links_of.find(link.user()); found != links_of.end() && --found->second == 0)
+    links_of.erase(found);
+}
+
+void Server::Impl::push(SessionId session, std::span<const PushRef> items) {
+  metrics.pushed_entries += items.size();
+  if (const auto found = links.find(session); found != links.end()) found->second->push(items);
+}
+
+void Server::Impl::hint(SessionId session, Mark head) {
+  ++metrics.hints;
+  if (const auto found = links.find(session); found != links.end()) found->second->hint(head);
+}
+
+void Server::Impl::end(SessionId session, LinkEnd reason) {
+  const auto found = links.find(session);
+  if (found == links.end()) return;
+  ++metrics.kicks;
+  if (reason == LinkEnd::replaced)
+    return found->second->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
+  ++metrics.closed_unacknowledged;
+  found->second->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
+}
+
+bool Server::Impl::blocked(SessionId session) const {
+  const auto found = links.find(session);
+  return found != links.end() && found->second->blocked();
+}
+
+void Server::Impl::publish(Outcome outcome) {
+  asio::post(io, [this, outcome = std::move(outcome)]() mutable {
+    // Answers first: a login among them has to stand before what comes behind it is delivered.
+    for (auto& [done, result] : outcome.answers) done(std::move(result));
+    delivery_.publish(outcome.notices, now_ms());
+  });
+}
+
+void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection, std::int64_t now) {
+  const Limits& limits = config.limits;
+  const std::int64_t silent_ms = now - connection->last_input_ms();
+  if (connection->blocked_since_ms() != 0 && now - connection->blocked_since_ms() > limits.write_timeout_ms)
+    return connection->close();
+  WsLink* link = connection->link();
+  if (link == nullptr) {
+    if (!connection->in_request() && silent_ms > limits.http_idle_timeout_ms) connection->finish();
+    return;
+  }
+  if (!link->welcomed()) {
+    if (now - connection->opened_ms() > limits.handshake_timeout_ms) connection->close();
+    return;
+  }
+  if (silent_ms >= limits.heartbeat_ms * limits.heartbeats_missed) return connection->close();
+  if (link->token_expires_ms() <= wall_ms())
+    link->kick("TOKEN_EXPIRED", "The token has expired; connect again with a new one.", WsLink::Reconnect::yes);
+}
+
+void Server::Impl::tick() {
+  if (stopping) return;
+  ticker.expires_after(kTick);
+  ticker.async_wait([this](const error_code& failed) {
+    if (failed || stopping) return;
+    const std::int64_t now = now_ms();
+    delivery_.tick(now);
+    std::vector<std::shared_ptr<Connection>> open;
+    open.reserve(connections.size());
+    for (const auto& [id, connection] : connections) open.push_back(connection);
+    for (const auto& connection : open) tick_connection(connection, now);
+    if (now - seen_noted_ms >= kSeenEveryMs) {
+      seen_noted_ms = now;
+      for (const auto& [id, link] : links)
+        if (auto seen = link->take_seen()) engine.submit(std::move(*seen), [](Result<Reply>) {});
+    }
+    if (auto reloaded = world.authenticator.reload_if_changed(now); !reloaded)
+      log_error("keys_not_reloaded", {{"error", reloaded.error().message()}});
+    tick();
+  });
+}
+
+std::string Server::Impl::metrics_text() {
+  std::string out;
+  const EngineStatus status = engine.status();
+  const WarmStatus store = world.warm.status();
+  const auto gauge = [&out](std::string_view name, std::string_view help, double value) {
+    write_metric(out, name, "gauge", help, value);
+  };
+  const auto counter = [&out](std::string_view name, std::string_view help, std::uint64_t value) {
+    write_metric(out, name, "counter", help, static_cast<double>(value));
+  };
+  gauge("tidemark_connections", "Open TCP connections.", static_cast<double>(connections.size()));
+  gauge("tidemark_links", "Devices that are welcomed.", static_cast<double>(links.size()));
+  gauge("tidemark_users_online", "Users with a link.", static_cast<double>(links_of.size()));
+  gauge("tidemark_writable", "1 while sends are taken.", status.writable ? 1 : 0);
+  gauge("tidemark_purging", "0 after the wall clock jumped: nothing is dropped by age.", status.purging ? 1 : 0);
+  counter("tidemark_rounds_total", "Commit rounds.", status.rounds);
+  counter("tidemark_commands_total", "Commands decided.", status.commands);
+  counter("tidemark_refused_rounds_total", "Rounds that the store did not take.", status.refused_rounds);
+  counter("tidemark_store_puts_total", "Operations written to the store.", store.puts);
+  counter("tidemark_store_put_bytes_total", "Bytes of such operations.", store.put_bytes);
+  gauge("tidemark_store_disk_bytes", "Disk used by the store.", static_cast<double>(store.disk_bytes));
+  write_metrics(out, metrics);
+  return out;
+}
+
+}  // namespace tidemark

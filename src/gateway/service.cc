@@ -1,0 +1,349 @@
+#include "gateway/service.h"
+
+#include <algorithm>
+
+#include "base/codec.h"
+#include "core/conversation_id.h"
+#include "core/reads.h"
+#include "tidemark.pb.h"
+#include "wire/convert.h"
+
+namespace tidemark {
+namespace {
+
+using Frame = std::unique_ptr<pb::ServerFrame>;
+using Operation = pb::ClientFrame::OperationCase;
+
+/// A read's result in the frame it is answered by.
+template <typename Value, typename Fill>
+Result<Frame> framed(Result<Value> value, Fill fill) {
+  if (!value) return std::unexpected(std::move(value).error());
+  auto frame = std::make_unique<pb::ServerFrame>();
+  fill(*frame, *value);
+  return frame;
+}
+
+struct ReplyToFrame {
+  pb::ServerFrame& frame;
+  void operator()(const SentReply& reply) { to_pb(reply, *frame.mutable_sent()); }
+  void operator()(const MutatedReply& reply) { to_pb(reply, *frame.mutable_mutated()); }
+  void operator()(const GroupReply& reply) { to_pb(reply, *frame.mutable_group()); }
+  void operator()(const LoginReply&) {}
+  void operator()(const UserReply& reply) {
+    frame.mutable_user()->set_user(reply.user.value);
+    frame.mutable_user()->set_level(reply.head.level);
+    frame.mutable_user()->set_created_at(reply.head.created_at);
+  }
+  void operator()(const NoReply&) {}
+};
+
+/// The name of a page's place in a token: small, and only readable by us.
+struct Place {
+  std::string bytes;
+  ByteWriter out{bytes};
+};
+
+}  // namespace
+
+Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits)
+    : engine_(engine), clock_(clock), tokens_(std::move(tokens)), threads_(std::move(threads)),
+      message_rate_(limits.messages, limits.users_max),
+      request_rate_(limits.requests, limits.users_max) {}
+
+bool Service::changes(const pb::ClientFrame& request) {
+  switch (request.operation_case()) {
+    case Operation::kSend:
+    case Operation::kMutate:
+    case Operation::kCreateGroup:
+    case Operation::kAddMembers:
+    case Operation::kRemoveMember:
+    case Operation::kChangeGroup:
+    case Operation::kPutUser: return true;
+    default: return false;
+  }
+}
+
+void Service::read(Read read, Answer answer) {
+  threads_.on_reader([this, read = std::move(read), answer = std::move(answer)]() mutable {
+    StoreView view(engine_.snapshot());
+    Result<Frame> result = read(view);
+    if (view.failure()) result = std::unexpected(*view.failure());
+    threads_.on_network(
+        [answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
+  });
+}
+
+void Service::submit(Command command, Answer answer) {
+  engine_.submit(std::move(command), [answer = std::move(answer)](Result<Reply> reply) mutable {
+    if (!reply) return answer(std::unexpected(std::move(reply).error()));
+    auto frame = std::make_unique<pb::ServerFrame>();
+    std::visit(ReplyToFrame{*frame}, *reply);
+    answer(std::move(frame));
+  });
+}
+
+Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request) {
+  if (caller.admin) return {};
+  const std::int64_t now_ms = clock_.steady_ms();
+  std::uint32_t wait_ms = request_rate_.take(caller.user.value, now_ms);
+  if (wait_ms == 0 && request.has_send()) wait_ms = message_rate_.take(caller.user.value, now_ms);
+  if (wait_ms == 0) return {};
+  return fail(ErrorCode::RATE_LIMITED, "", {}, wait_ms);
+}
+
+void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  if (const auto admitted = admit(caller, request); !admitted) return answer(std::unexpected(admitted.error()));
+  const CoreParams& params = engine_.params();
+  switch (request.operation_case()) {
+    case Operation::kSend: return send(caller, request, std::move(answer));
+    case Operation::kMutate: return mutate(caller, request, std::move(answer));
+    case Operation::kSync: return sync(caller, request, std::move(answer));
+    case Operation::kHistory: return history(caller, request, std::move(answer));
+    case Operation::kConversations: return conversations(caller, request, std::move(answer));
+    case Operation::kPutUser:
+    case Operation::kGetUser: return admin_call(caller, request, std::move(answer));
+    case Operation::kConversationSync: {
+      auto query = conversation_sync_from(request.conversation_sync());
+      if (!query) return answer(std::unexpected(std::move(query).error()));
+      query->user = caller.user;
+      return read(
+          [&params, query = std::move(*query)](StoreView& view) {
+            return framed(read_conversation_sync(view, params, query), [](pb::ServerFrame& frame, const auto& page) {
+              to_pb(page, *frame.mutable_conversation_sync());
+            });
+          },
+          std::move(answer));
+    }
+    case Operation::kMessage: {
+      auto name = parse_message_id(request.message().message_id());
+      if (!name) return answer(std::unexpected(std::move(name).error()));
+      return read(
+          [user = caller.user, name = std::move(*name)](StoreView& view) {
+            return framed(read_message(view, user, name.conversation, name.seq),
+                          [&](pb::ServerFrame& frame, const Entry& entry) {
+                            to_pb(entry, name.conversation, *frame.mutable_message());
+                          });
+          },
+          std::move(answer));
+    }
+    case Operation::kConversation:
+      return read(
+          [&params, user = caller.user, id = ConversationId(request.conversation().conversation_id())](StoreView& view) {
+            return framed(read_change(view, params, user, id), [](pb::ServerFrame& frame, const Change& change) {
+              to_pb(change, *frame.mutable_conversation());
+            });
+          },
+          std::move(answer));
+    case Operation::kGroup:
+      return read(
+          [user = caller.user, id = ConversationId(request.group().conversation_id())](StoreView& view) {
+            return framed(read_group(view, user, id), [&](pb::ServerFrame& frame, const Conversation& group) {
+              to_pb(GroupReply{group, view.line(id).seq, false}, *frame.mutable_group());
+            });
+          },
+          std::move(answer));
+    case Operation::kCreateGroup: {
+      if (!request.create_group().idempotency_key().empty())
+        if (auto named = check_name(request.create_group().idempotency_key(), 64, "idempotency_key"); !named)
+          return answer(std::unexpected(std::move(named).error()));
+      CreateGroupCommand command = create_group_from(request.create_group());
+      command.creator = caller.user;
+      command.device = caller.device;
+      return submit(std::move(command), std::move(answer));
+    }
+    case Operation::kAddMembers: {
+      AddMembersCommand command = add_members_from(request.add_members());
+      command.user = caller.user;
+      command.device = caller.device;
+      return submit(std::move(command), std::move(answer));
+    }
+    case Operation::kRemoveMember: {
+      RemoveMemberCommand command = remove_member_from(request.remove_member());
+      command.user = caller.user;
+      command.device = caller.device;
+      return submit(std::move(command), std::move(answer));
+    }
+    case Operation::kChangeGroup: {
+      ChangeGroupCommand command = change_group_from(request.change_group());
+      command.user = caller.user;
+      command.device = caller.device;
+      return submit(std::move(command), std::move(answer));
+    }
+    default: return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
+  }
+}
+
+void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  auto command = send_from(request.send());
+  if (!command) return answer(std::unexpected(std::move(command).error()));
+  if (caller.admin && request.send().sender().empty())
+    return answer(fail(ErrorCode::MALFORMED, "sender", "Name the user on whose behalf the message is sent."));
+  if (!caller.admin && !request.send().sender().empty())
+    return answer(fail(ErrorCode::FORBIDDEN, "sender", "Only admin tokens send for somebody else."));
+  command->sender = caller.admin ? UserId(request.send().sender()) : caller.user;
+  command->device = caller.device;
+  command->admin = caller.admin;
+  submit(std::move(*command), std::move(answer));
+}
+
+void Service::mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  auto command = mutate_from(request.mutate());
+  if (!command) return answer(std::unexpected(std::move(command).error()));
+  command->user = caller.user;
+  command->device = caller.device;
+  command->install = caller.install;
+  std::visit([&caller](auto& change) { change.user = caller.user; }, command->change);
+  submit(std::move(*command), std::move(answer));
+}
+
+void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  auto query = sync_from(request.sync());
+  if (!query) return answer(std::unexpected(std::move(query).error()));
+  query->user = caller.user;
+  if (const std::string& token = request.sync().page_token(); !token.empty()) {
+    const auto content = tokens_.open(PageKind::bodies, caller.user, caller.device, token, "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    ByteReader in(*content);
+    query->bodies = Bodies::all;
+    query->p0 = Mark(in.varint());
+    query->p0_round = in.varint();
+    query->resume_conversation = ConversationId(in.string());
+    query->resume_after = Seq(in.varint());
+  }
+  read(
+      [this, caller, query = std::move(*query)](StoreView& view) {
+        return framed(read_sync(view, engine_.params(), query), [&](pb::ServerFrame& frame, const SyncPage& page) {
+          to_pb(page, *frame.mutable_sync());
+          if (page.resume_conversation.empty()) return;
+          Place place;
+          place.out.varint(page.p0.value);
+          place.out.varint(page.p0_round);
+          place.out.string(page.resume_conversation.value);
+          place.out.varint(page.resume_after.value);
+          frame.mutable_sync()->set_page_token(
+              tokens_.seal(PageKind::bodies, caller.user, caller.device, place.bytes));
+        });
+      },
+      std::move(answer));
+}
+
+// sync cursor := varint(epoch) be64(epoch_id) varint(mark) varint(round) varint(p0) varint(p0_round) varint(below)
+//                string(page_token of bodies "all")
+Result<void> Service::open_sync_cursor(const Caller& caller, std::string_view cursor, pb::ClientFrame& request) const {
+  TM_ASSIGN(const std::string content, tokens_.open(PageKind::sync, caller.user, caller.device, cursor, "cursor"));
+  ByteReader in(content);
+  pb::SyncRequest& sync = *request.mutable_sync();
+  sync.mutable_cursor()->set_epoch(static_cast<std::uint32_t>(in.varint()));
+  sync.mutable_cursor()->set_epoch_id(hex16(in.be64()));
+  sync.mutable_cursor()->set_mark(in.varint());
+  sync.mutable_cursor()->set_round(in.varint());
+  sync.set_p0(in.varint());
+  sync.set_p0_round(in.varint());
+  sync.set_below(in.varint());
+  sync.set_page_token(std::string(in.string()));
+  if (!in.done()) return fail(ErrorCode::BAD_TOKEN, "cursor");
+  return {};
+}
+
+void Service::seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const {
+  pb::SyncPage& page = *answer.mutable_sync();
+  const auto base = cursor_from(request.sync().cursor());
+  const bool from_scratch = page.mode() != pb::MODE_DELTA;
+  const bool all = request.sync().bodies() == pb::BODIES_ALL || !request.sync().page_token().empty();
+  // A run goes on at the same cursor until it has reached it; then the cursor becomes what the run had fixed.
+  const bool goes_on = all ? !page.page_token().empty() : page.after() > (from_scratch ? 0 : base->mark.value);
+  Cursor cursor = from_scratch ? Cursor{{page.next().epoch(), 0}, Mark(), 0} : *base;
+  if (!goes_on || from_scratch) cursor.epoch = cursor_from(page.next())->epoch;
+  if (!goes_on) cursor = *cursor_from(page.next());
+  Place place;
+  place.out.varint(cursor.epoch.number);
+  place.out.be64(cursor.epoch.id);
+  place.out.varint(cursor.mark.value);
+  place.out.varint(cursor.round);
+  place.out.varint(goes_on ? page.p0() : 0);
+  place.out.varint(goes_on ? page.p0_round() : 0);
+  place.out.varint(goes_on && page.page_token().empty() ? page.after() : 0);
+  place.out.string(page.page_token());
+  page.set_cursor(tokens_.seal(PageKind::sync, caller.user, caller.device, place.bytes));
+}
+
+// history token := string(conversation) u8(direction) varint(seq)
+void Service::history(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::HistoryRequest& asked = request.history();
+  auto query = history_from(asked);
+  if (!query) return answer(std::unexpected(std::move(query).error()));
+  query->user = caller.user;
+  if (!asked.page_token().empty()) {
+    if (query->before || query->after || query->around || query->at)
+      return answer(fail(ErrorCode::MALFORMED, "page_token", "It names the place by itself; give no other."));
+    const auto content = tokens_.open(PageKind::history, caller.user, caller.device, asked.page_token(), "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    ByteReader in(*content);
+    if (in.string() != asked.conversation_id())
+      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another conversation."));
+    const bool down = in.u8() != 0;
+    (down ? query->before : query->after) = Seq(in.varint());
+  }
+  read(
+      [this, caller, query = std::move(*query)](StoreView& view) {
+        return framed(read_history(view, engine_.params(), query), [&](pb::ServerFrame& frame, const HistoryPage& page) {
+          to_pb(page, *frame.mutable_history());
+          if (!page.next_before && !page.next_after) return;
+          Place place;
+          place.out.string(page.conversation.value);
+          place.out.u8(page.next_before ? 1 : 0);
+          place.out.varint(page.next_before ? page.next_before.value : page.next_after.value);
+          frame.mutable_history()->set_page_token(
+              tokens_.seal(PageKind::history, caller.user, caller.device, place.bytes));
+        });
+      },
+      std::move(answer));
+}
+
+// conversations token := varint(sort_time) string(conversation)
+void Service::conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::ConversationsRequest& asked = request.conversations();
+  std::int64_t below_sort_time = 0;
+  ConversationId below;
+  if (!asked.page_token().empty()) {
+    const auto content =
+        tokens_.open(PageKind::conversations, caller.user, caller.device, asked.page_token(), "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    ByteReader in(*content);
+    below_sort_time = static_cast<std::int64_t>(in.varint());
+    below = ConversationId(in.string());
+  }
+  read(
+      [this, caller, limit = asked.limit(), below_sort_time, below](StoreView& view) {
+        return framed(read_conversations(view, engine_.params(), caller.user, limit, below_sort_time, below),
+                      [&](pb::ServerFrame& frame, const ConversationList& list) {
+                        to_pb(list, *frame.mutable_conversations());
+                        if (list.next_sort_time == 0) return;
+                        Place place;
+                        place.out.varint(static_cast<std::uint64_t>(list.next_sort_time));
+                        place.out.string(list.next_conversation.value);
+                        frame.mutable_conversations()->set_page_token(
+                            tokens_.seal(PageKind::conversations, caller.user, caller.device, place.bytes));
+                      });
+      },
+      std::move(answer));
+}
+
+void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  if (!caller.admin) return answer(fail(ErrorCode::FORBIDDEN, "", "Only admin tokens may do this."));
+  if (request.has_put_user())
+    return submit(SetUserCommand{UserId(request.put_user().user()), request.put_user().level()}, std::move(answer));
+  const UserId user(request.get_user().user());
+  if (auto checked = check_user_id(user, "user"); !checked) return answer(std::unexpected(std::move(checked).error()));
+  read(
+      [user](StoreView& view) -> Result<Frame> {
+        const UserHead head = view.user(user);
+        if (!head.exists()) return fail(ErrorCode::USER_NOT_FOUND, "user");
+        auto frame = std::make_unique<pb::ServerFrame>();
+        ReplyToFrame{*frame}(UserReply{user, head});
+        return frame;
+      },
+      std::move(answer));
+}
+
+}  // namespace tidemark

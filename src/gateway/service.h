@@ -1,0 +1,79 @@
+// The operations, once for every way in: a socket frame in either dialect and an HTTP request both become a
+// ClientFrame here and get a ServerFrame back. Changes go to the engine's queue, reads to the reader threads.
+// Lives on the network thread; answers are given there too.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/ports.h"
+#include "engine/engine.h"
+#include "gateway/page_token.h"
+#include "gateway/rate_limit.h"
+#include "store/store_view.h"
+#include "wire/dialect_fwd.h"
+
+namespace tidemark {
+
+/// Who calls. A device is empty where none was named (plain HTTP).
+struct Caller {
+  UserId user;
+  DeviceId device;
+  InstallId install;
+  bool admin = false;
+};
+
+/// An answer, or the refusal. The frame's id is not set.
+using Answer = std::move_only_function<void(Result<std::unique_ptr<pb::ServerFrame>>)>;
+using Task = std::move_only_function<void()>;
+
+/// Where work is done; each queue keeps its order.
+struct Threads {
+  std::function<void(Task)> on_network;
+  std::function<void(Task)> on_reader;
+};
+
+struct ServiceLimits {
+  Rate messages;
+  Rate requests;
+  std::size_t users_max = 100'000;  // whose rates are kept in mind
+};
+
+class Service {
+ public:
+  Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits);
+
+  /// Whether an operation changes something (is answered in order of the engine's queue) or only reads.
+  static bool changes(const pb::ClientFrame& request);
+
+  /// Does what the frame asks for. Hello, ack and heartbeat belong to the link and are refused here.
+  void call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+
+  /// The sync of HTTP: the cursor is one opaque string, and so is the next one.
+  Result<void> open_sync_cursor(const Caller& caller, std::string_view cursor, pb::ClientFrame& request) const;
+  void seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const;
+
+  Engine& engine() { return engine_; }
+
+ private:
+  using Read = std::move_only_function<Result<std::unique_ptr<pb::ServerFrame>>(StoreView&)>;
+  void read(Read read, Answer answer);
+  void submit(Command command, Answer answer);
+  Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
+  void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+
+  Engine& engine_;
+  const Clock& clock_;
+  const PageTokens tokens_;
+  const Threads threads_;
+  RateLimiter message_rate_;
+  RateLimiter request_rate_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,85 @@
+#include "gateway/settings.h"
+
+namespace tidemark {
+namespace {
+
+std::uint32_t small(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+CoreParams core_params(const Config& config) {
+  const Limits& limits = config.limits;
+  CoreParams params;
+  params.dedup_accept_ms = limits.dedup_accept_ms;
+  params.dedup_remember_ms = limits.dedup_remember_ms;
+  params.future_ms = limits.future_ms;
+  params.body_bytes_max = size(limits.body_bytes_max);
+  params.body_type_bytes_max = size(limits.body_type_bytes_max);
+  params.attachments_max = size(limits.attachments_max);
+  params.mentions_max = size(limits.mentions_max);
+  params.read_on_send = config.read_on_send;
+  params.users_registered = config.users == UsersPolicy::registered;
+  params.small_max = size(limits.small_max);
+  params.title_bytes_max = size(limits.title_bytes_max);
+  params.newcomers_last_max = size(limits.newcomers_last_max);
+  params.page_default = small(limits.page_default);
+  params.page_max = small(limits.page_max);
+  params.sync_default = small(limits.sync_default);
+  params.sync_max = small(limits.sync_max);
+  params.recent_max = small(limits.recent_max);
+  params.unread_exact_max = small(limits.unread_exact_max);
+  params.hole_above = small(limits.hole_above);
+  params.sync_bytes_default = size(limits.sync_bytes_default);
+  params.sync_bytes_max = size(limits.sync_bytes_max);
+  params.preview_bytes = size(limits.preview_bytes);
+  params.devices_max = size(limits.devices_max);
+  params.mutations_kept = size(limits.mutations_kept);
+  return params;
+}
+
+}  // namespace
+
+EngineOptions engine_options(const Config& config) {
+  EngineOptions options;
+  options.params = core_params(config);
+  options.round_commands_max = size(config.store.round_commands_max);
+  options.queue_max = size(config.limits.commit_queue_max);
+  return options;
+}
+
+DeliveryOptions delivery_options(const Config& config) {
+  DeliveryOptions options;
+  options.push_entries = size(config.limits.push_entries);
+  options.push_bytes = size(config.limits.push_bytes);
+  options.again_ms = config.limits.push_again_ms;
+  options.again_max = static_cast<int>(config.limits.push_again_times);
+  return options;
+}
+
+ServiceLimits service_limits(const Config& config) {
+  const Limits& limits = config.limits;
+  return {{limits.messages_per_second, kSecondMs, limits.messages_burst},
+          {limits.requests_per_second, kSecondMs, limits.requests_burst},
+          size(limits.rate_users_max)};
+}
+
+Rate login_rate(const Config& config) {
+  return {config.limits.logins_per_minute, kMinuteMs, config.limits.logins_burst};
+}
+
+pb::ServerFrame welcome_template(const Config& config) {
+  const Limits& limits = config.limits;
+  pb::ServerFrame frame;
+  pb::WireLimits& made = *frame.mutable_welcome()->mutable_limits();
+  made.set_frame_bytes(small(limits.frame_bytes_max));
+  made.set_body_bytes(small(limits.body_bytes_max));
+  made.set_page_max(small(limits.page_max));
+  made.set_sync_page_max(small(limits.sync_max));
+  made.set_heartbeat_ms(small(limits.heartbeat_ms));
+  made.set_ack_entries(small(limits.ack_entries));
+  made.set_ack_ms(small(limits.ack_ms));
+  made.set_gap_wait_ms(small(limits.gap_wait_ms));
+  made.set_unanswered_max(small(limits.unanswered_max));
+  return frame;
+}
+
+}  // namespace tidemark

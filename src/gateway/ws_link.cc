@@ -1,0 +1,278 @@
+#include "gateway/ws_link.h"
+
+#include "base/check.h"
+#include "gateway/connection.h"
+#include "tidemark.pb.h"
+#include "wire/convert.h"
+
+namespace tidemark {
+namespace {
+
+using Operation = pb::ClientFrame::OperationCase;
+
+constexpr std::uint16_t kCloseGoingAway = 1001;
+constexpr std::uint16_t kClosePolicy = 1008;
+
+}  // namespace
+
+WsLink::WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer)
+    : connection_(connection), owner_(owner), id_(connection.id()), dialect_(dialect),
+      codec_(WebSocketCodec::Role::server, limits), bearer_(std::move(bearer)),
+      alive_(std::make_shared<WsLink*>(this)) {}
+
+WsLink::~WsLink() { *alive_ = nullptr; }
+
+void WsLink::on_bytes(std::span<char> bytes) {
+  while (state_ != State::ended) {
+    const WebSocketEvent event = codec_.next(bytes);
+    switch (event.kind) {
+      case WebSocketEvent::Kind::none: return;
+      case WebSocketEvent::Kind::text:
+      case WebSocketEvent::Kind::binary: on_message(event.data); break;
+      case WebSocketEvent::Kind::ping: {
+        std::string pong;
+        encode_frame(pong, WebSocketOpcode::pong, event.data);
+        connection_.send(pong);
+        break;
+      }
+      case WebSocketEvent::Kind::pong: break;
+      case WebSocketEvent::Kind::close: return end(event.close_code, {});
+      case WebSocketEvent::Kind::error:
+        if (event.close_code == kCloseTooLarge) send_error(0, {ErrorCode::TOO_LARGE, "frame"});
+        return end(event.close_code, event.data);
+    }
+  }
+}
+
+void WsLink::on_message(std::string_view bytes) {
+  auto frame = decode_client_frame(dialect_, bytes);
+  seen_due_ = seen_due_ || state_ == State::welcomed;
+  if (!frame) return send_error(frame.error().id, frame.error().error);
+  on_frame(std::make_unique<pb::ClientFrame>(std::move(*frame)));
+}
+
+void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
+  if (frame->has_hello()) return hello(*frame);
+  if (state_ == State::fresh) {
+    send_error(frame->id(), {ErrorCode::HELLO_REQUIRED});
+    return end(kClosePolicy, "hello first");
+  }
+  // Between hello and welcome requests wait in their order.
+  if (frame->has_ack()) return owner_.delivery().acknowledge(id_, Mark(frame->ack().mark()), owner_.now_ms());
+  if (frame->has_heartbeat()) return heartbeat(*frame);
+  if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
+  waiting_->push_back(std::move(frame));
+  run_waiting();
+  if (waiting_ && waiting_->size() + changes_running_ >= owner_.unanswered_max() && !std::exchange(paused_, true))
+    connection_.pause(true);
+}
+
+void WsLink::hello(const pb::ClientFrame& frame) {
+  if (state_ != State::fresh) return send_error(frame.id(), {ErrorCode::MALFORMED, "hello", "Only once on a link."});
+  const auto refuse = [&](const Error& error) {
+    send_error(frame.id(), error);
+    end(kClosePolicy, error_info(error.code).name);
+  };
+  pb::HelloRequest request = frame.hello();
+  auto principal = owner_.authenticate(request.token().empty() ? bearer_ : request.token());
+  bearer_ = std::string();
+  if (!principal) return refuse(principal.error());
+  if (!principal->device.empty()) request.set_device(principal->device.value);
+  auto login = login_from(request);
+  if (!login) return refuse(login.error());
+  login->user = principal->user;
+  if (auto admitted = owner_.admit_login(principal->user); !admitted) return refuse(admitted.error());
+  reported_ = true;
+  state_ = State::logging_in;
+  caller_ = {principal->user, login->device, login->install, false};
+  expires_ms_ = principal->expires_at_ms;
+  owner_.entered(*this);
+  owner_.service().engine().submit(
+      *login, [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
+        if (WsLink* link = *alive) link->welcome(id, cursor, std::move(reply));
+      });
+}
+
+void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply) {
+  if (state_ != State::logging_in) return;
+  if (!reply) {
+    send_error(id, reply.error());
+    return end(kClosePolicy, error_info(reply.error().code).name);
+  }
+  const LoginReply& login = std::get<LoginReply>(*reply);
+  generation_ = login.generation;
+  epoch_ = login.head.epoch;
+  state_ = State::welcomed;
+  pb::ServerFrame frame = owner_.welcome_limits();
+  frame.set_id(id);
+  pb::Welcome& made = *frame.mutable_welcome();
+  made.set_session_generation(login.generation);
+  made.set_mode(static_cast<pb::Mode>(login.mode));
+  to_pb(login.head, *made.mutable_head());
+  made.set_behind(login.behind);
+  made.set_highest_mutation(login.highest_mutation);
+  made.set_server_time(owner_.wall_ms());
+  made.set_user(caller_.user.value);
+  made.set_device(caller_.device.value);
+  send(frame);
+  owner_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, owner_.now_ms());
+  if (state_ == State::welcomed) run_waiting();
+}
+
+void WsLink::run_waiting() {
+  while (state_ == State::welcomed && waiting_ && !waiting_->empty()) {
+    const bool change = Service::changes(*waiting_->front());
+    if (read_running_ || (!change && changes_running_ > 0)) return;
+    std::unique_ptr<pb::ClientFrame> next = std::move(waiting_->front());
+    waiting_->pop_front();
+    if (waiting_->empty()) waiting_.reset();
+    (change ? void(++changes_running_) : void(read_running_ = true));
+    start(std::move(next));
+  }
+}
+
+void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
+  if (frame->has_sync()) {
+    owner_.delivery().pulling(id_);
+    acknowledge_cursor(frame->sync().cursor());
+  }
+  const pb::ClientFrame& request = *frame;
+  owner_.service().call(caller_, request,
+                        [alive = alive_, frame = std::move(frame)](Result<std::unique_ptr<pb::ServerFrame>> result) {
+                          if (WsLink* link = *alive) link->answer(*frame, std::move(result));
+                        });
+}
+
+void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result) {
+  (Service::changes(request) ? void(--changes_running_) : void(read_running_ = false));
+  if (state_ != State::welcomed) return;
+  if (result) {
+    (*result)->set_id(request.id());
+    send(**result);
+    if (request.has_sync()) {
+      const pb::SyncPage& page = (*result)->sync();
+      // A descent ends at p0; only then does the device stand there.
+      const std::uint64_t base = page.mode() == pb::MODE_DELTA ? request.sync().cursor().mark() : 0;
+      const bool all = request.sync().bodies() == pb::BODIES_ALL || !request.sync().page_token().empty();
+      const bool reached = all ? page.page_token().empty() : page.after() <= base;
+      owner_.delivery().answered(id_, Mark(page.p0()), reached, owner_.now_ms());
+    }
+  } else {
+    send_error(request.id(), result.error());
+  }
+  run_waiting();
+  if (paused_ && (!waiting_ || waiting_->size() + changes_running_ < owner_.unanswered_max() / 2)) {
+    paused_ = false;
+    connection_.pause(false);
+  }
+}
+
+void WsLink::acknowledge_cursor(const pb::Cursor& cursor) {
+  const auto held = cursor_from(cursor);
+  if (held && held->epoch == epoch_) owner_.delivery().acknowledge(id_, held->mark, owner_.now_ms());
+}
+
+void WsLink::heartbeat(const pb::ClientFrame& frame) {
+  if (state_ != State::welcomed) return;
+  acknowledge_cursor(frame.heartbeat().cursor());
+  pb::ServerFrame made;
+  made.set_id(frame.id());
+  made.mutable_heartbeat()->set_head(owner_.delivery().head_of(id_).value_or(Mark()).value);
+  made.mutable_heartbeat()->set_server_time(owner_.wall_ms());
+  send(made);
+}
+
+void WsLink::push(std::span<const PushRef> items) {
+  std::vector<pb::PushItem> headers(items.size());
+  std::vector<PushPart> parts;
+  parts.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    header_to_pb(items[i].item, headers[i]);
+    std::string_view shared;
+    if (SharedEntry* entry = items[i].shared.get()) {
+      std::string& encoded = entry->encoded[static_cast<std::size_t>(dialect_)];
+      if (encoded.empty()) {
+        pb::Message message;
+        to_pb(*entry->entry, entry->conversation, message);
+        message.clear_client_msg_id();  // known to the sender's devices alone, from their headers
+        const std::uint64_t seq = entry->entry->seq.value;
+        encoded = encode_shared_entry(dialect_, entry->conversation.value, seq - 1, seq, message);
+      }
+      shared = encoded;
+    }
+    parts.push_back({headers[i], shared});
+  }
+  std::string payload;
+  append_push_frame(dialect_, parts, payload);
+  send_payload(payload);
+}
+
+void WsLink::hint(Mark head) {
+  pb::ServerFrame frame;
+  frame.mutable_hint()->set_head(head.value);
+  send(frame);
+}
+
+bool WsLink::blocked() const { return connection_.blocked(); }
+
+void WsLink::on_unblocked() {
+  if (state_ == State::welcomed) owner_.delivery().unblocked(id_, owner_.now_ms());
+}
+
+void WsLink::send(const pb::ServerFrame& frame) {
+  std::string payload;
+  encode_server_frame(dialect_, frame, payload);
+  send_payload(payload);
+}
+
+void WsLink::send_payload(std::string_view payload) {
+  const WebSocketOpcode opcode = dialect_ == Dialect::json ? WebSocketOpcode::text : WebSocketOpcode::binary;
+  connection_.send(WebSocketHeader(opcode, payload.size()).view());
+  connection_.send(payload);
+}
+
+void WsLink::send_error(std::uint64_t id, const Error& error) {
+  pb::ServerFrame frame;
+  frame.set_id(id);
+  to_pb(error, *frame.mutable_error());
+  send(frame);
+}
+
+void WsLink::kick(std::string_view code, std::string_view message, Reconnect reconnect) {
+  if (state_ == State::ended) return;
+  pb::ServerFrame frame;
+  frame.mutable_kick()->set_code(std::string(code));
+  frame.mutable_kick()->set_terminal(reconnect == Reconnect::no);
+  frame.mutable_kick()->set_message(std::string(message));
+  send(frame);
+  end(kCloseGoingAway, code);
+}
+
+void WsLink::end(std::uint16_t close_code, std::string_view reason) {
+  if (state_ == State::ended) return;
+  std::string frame;
+  encode_close(frame, close_code, reason);
+  connection_.send(frame);
+  on_closed();
+  connection_.finish();
+}
+
+void WsLink::on_closed() {
+  if (state_ == State::ended) return;
+  state_ = State::ended;
+  owner_.delivery().detach(id_, owner_.now_ms());
+  if (std::exchange(reported_, false)) owner_.left(*this);
+}
+
+std::optional<DeviceSeenCommand> WsLink::take_seen() {
+  if (state_ != State::welcomed) return std::nullopt;
+  const Mark acknowledged = owner_.delivery().acknowledged(id_);
+  if (!std::exchange(seen_due_, false) && acknowledged == noted_) return std::nullopt;
+  // The first frame and moved marks are worth a note; every further frame at the same mark is not.
+  if (acknowledged == noted_ && noted_generation_) return std::nullopt;
+  noted_ = acknowledged;
+  noted_generation_ = true;
+  return DeviceSeenCommand{caller_.user, caller_.device, generation_, acknowledged};
+}
+
+}  // namespace tidemark

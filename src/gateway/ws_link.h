@@ -1,0 +1,109 @@
+// A device's link: hello, requests in order, pushes, acks, heartbeats, and the end. Network thread only.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/delivery.h"
+#include "gateway/auth.h"
+#include "gateway/service.h"
+#include "wire/dialect.h"
+#include "gateway/websocket.h"
+
+namespace tidemark {
+
+namespace v1 {
+class Cursor;
+}
+
+class Connection;
+class WsLink;
+
+/// What a link needs of its server.
+class LinkOwner {
+ public:
+  virtual ~LinkOwner() = default;
+  virtual Service& service() = 0;
+  virtual Delivery& delivery() = 0;
+  virtual Result<Principal> authenticate(std::string_view token) = 0;
+  /// Whether the user may log in once more now (rate, number of links). Counted until left().
+  virtual Result<void> admit_login(const UserId& user) = 0;
+  virtual void entered(WsLink& link) = 0;
+  virtual void left(WsLink& link) = 0;
+  virtual const pb::ServerFrame& welcome_limits() const = 0;
+  virtual std::int64_t now_ms() const = 0;   // steady
+  virtual std::int64_t wall_ms() const = 0;
+  virtual std::size_t unanswered_max() const = 0;
+};
+
+class WsLink final {
+ public:
+  WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer);
+  ~WsLink();
+
+  // From the connection.
+  void on_bytes(std::span<char> bytes);
+  void on_unblocked();
+  void on_closed();
+
+  // From delivery.
+  void push(std::span<const PushRef> items);
+  void hint(Mark head);
+  bool blocked() const;
+
+  /// Tells the client why, then ends the connection. A terminal kick is not followed by a reconnect.
+  enum class Reconnect : std::uint8_t { no, yes };
+  void kick(std::string_view code, std::string_view message, Reconnect reconnect);
+
+  /// What the device has acknowledged and not yet been noted, or nothing.
+  std::optional<DeviceSeenCommand> take_seen();
+
+  SessionId id() const { return id_; }
+  bool welcomed() const { return state_ == State::welcomed; }
+  const UserId& user() const { return caller_.user; }
+  std::int64_t token_expires_ms() const { return expires_ms_; }
+
+ private:
+  enum class State : std::uint8_t { fresh, logging_in, welcomed, ended };
+  void on_message(std::string_view bytes);
+  void on_frame(std::unique_ptr<pb::ClientFrame> frame);
+  void hello(const pb::ClientFrame& frame);
+  void welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply);
+  void run_waiting();
+  void start(std::unique_ptr<pb::ClientFrame> frame);
+  void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
+  void heartbeat(const pb::ClientFrame& frame);
+  void send(const pb::ServerFrame& frame);
+  void send_error(std::uint64_t id, const Error& error);
+  void send_payload(std::string_view payload);
+  void end(std::uint16_t close_code, std::string_view reason);
+  void acknowledge_cursor(const pb::Cursor& cursor);
+
+  Connection& connection_;
+  LinkOwner& owner_;
+  const SessionId id_;
+  const Dialect dialect_;
+  State state_ = State::fresh;
+  bool reported_ = false;  // counted by the owner
+  bool seen_due_ = false;  // a frame came, or an ack moved, since the last note
+  WebSocketCodec codec_;
+  std::string bearer_;
+  Caller caller_;
+  std::uint64_t generation_ = 0;
+  Mark noted_;
+  bool noted_generation_ = false;
+  Epoch epoch_;
+  std::int64_t expires_ms_ = 0;
+
+  // Requests are answered in their order: changes may overlap each other, a read stands alone.
+  std::unique_ptr<std::deque<std::unique_ptr<pb::ClientFrame>>> waiting_;  // made on demand: an idle link is small
+  std::size_t changes_running_ = 0;
+  bool read_running_ = false;
+  bool paused_ = false;
+  /// Answers that come after the link's end find nobody.
+  std::shared_ptr<WsLink*> alive_;
+};
+
+}  // namespace tidemark
