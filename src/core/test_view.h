@@ -198,11 +198,10 @@ class TestView final : public View {
     const auto above = [&](Mark mark) {
       return mark + 1 > mark ? order->lower_bound({mark + 1, ConversationId()}) : order->end();
     };
-    walk(above(after), above(to), direction,
-         [&](const auto& item) {
-           ++rows_read_;
-           return visit(rows_.at({user, item.second}));
-         });
+    walk(above(after), above(to), direction, [&](const auto& item) {
+      ++rows_read_;
+      return visit(rows_.at({user, item.second}));
+    });
   }
 
   Epoch epoch_{1, 1};
