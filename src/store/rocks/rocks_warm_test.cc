@@ -1,0 +1,306 @@
+// What the RocksDB adapter promises beyond the port: every failing operation of the disk, every step of a recovery,
+// damage anywhere, directories that are not what they should be.
+#include "store/rocks/rocks_warm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "store/rocks/rocks_world.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kRecoverySteps[] = {"prepare", "link", "open", "verify", "probe", "publish", "published"};
+
+std::unique_ptr<Warm> must_open(RocksOptions options) {
+  auto warm = RocksWarm::open(std::move(options));
+  EXPECT_TRUE(warm) << warm.error().message();
+  return warm ? std::move(*warm) : nullptr;
+}
+
+Batch big_batch(unsigned number) {
+  Batch batch = batch_of(number);
+  batch.put(Table::entries, numbered("big", number), std::string(40'000, static_cast<char>('a' + number % 26)));
+  return batch;
+}
+
+/// Batches 1 to `acked` are there whole; number acked + 1 is there whole or not at all.
+void expect_acked(const Warm& warm, unsigned acked) {
+  const auto snapshot = warm.snapshot();
+  for (unsigned number = 1; number <= acked; ++number) {
+    ASSERT_EQ(parts_there(*snapshot, number), std::size(kTables)) << "of batch " << number;
+  }
+  const std::size_t parts = parts_there(*snapshot, acked + 1);
+  EXPECT_TRUE(parts == 0 || parts == std::size(kTables)) << parts << " parts of the failed batch";
+}
+
+/// Commits until something fails, lets the disk heal, recovers, and goes on; whatever was confirmed must be there.
+void run_with_failing_operation(std::uint64_t nth, bool for_ever) {
+  SCOPED_TRACE("operation " + std::to_string(nth) + (for_ever ? " and all later ones" : "") + " fails");
+  RocksWorld world;
+  RocksOptions options = world.options();
+  options.memtable_bytes = 1u << 20;  // so that memtables are written out and merged in the midst of it
+  options.max_wal_bytes = 1u << 20;
+  auto warm = must_open(options);
+  ASSERT_TRUE(warm);
+  world.files().fail_operation(nth, for_ever);
+  unsigned acked = 0;
+  while (acked < 60) {
+    if (warm->commit(big_batch(acked + 1))) {
+      ++acked;
+      continue;
+    }
+    expect_acked(*warm, acked);
+    EXPECT_EQ(parts_there(*warm->snapshot(), acked + 1), 0u) << "a failed batch shows before the recovery";
+    if (for_ever) EXPECT_FALSE(warm->recover());
+    world.files().set_broken(false);
+    const auto recovered = warm->recover();
+    ASSERT_TRUE(recovered) << recovered.error().message();
+    expect_acked(*warm, acked);
+  }
+  world.crash(warm);
+  warm = must_open(world.options());
+  ASSERT_TRUE(warm);
+  expect_acked(*warm, acked);
+}
+
+TEST(RocksWarm, loses_nothing_whichever_operation_of_the_disk_fails) {
+  for (std::uint64_t nth = 1; nth <= 250; nth += nth < 30 ? 1 : 5) {
+    run_with_failing_operation(nth, false);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(RocksWarm, loses_nothing_when_the_disk_fails_for_good_at_any_operation) {
+  for (std::uint64_t nth = 1; nth <= 250; nth += nth < 20 ? 1 : 7) {
+    run_with_failing_operation(nth, true);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(RocksWarm, a_recovery_that_fails_at_any_step_leaves_the_store_as_it_was) {
+  for (const char* failing : kRecoverySteps) {
+    SCOPED_TRACE(failing);
+    RocksWorld world;
+    RocksOptions options = world.options();
+    bool faulty = true;
+    options.recovery_fault = [&](std::string_view step) { return faulty && step == failing; };
+    auto warm = must_open(options);
+    ASSERT_TRUE(warm->commit(batch_of(1)));
+    world.fail_commit(CommitFault::kept);
+    ASSERT_FALSE(warm->commit(batch_of(2)));
+    for (int again = 0; again < 3; ++again) {
+      const auto failed = warm->recover();
+      ASSERT_FALSE(failed);
+      EXPECT_EQ(failed.error().code, ErrorCode::RETRY_LATER);
+      EXPECT_EQ(parts_there(*warm->snapshot(), 1), std::size(kTables));
+      EXPECT_EQ(parts_there(*warm->snapshot(), 2), 0u);
+      EXPECT_FALSE(warm->commit(batch_of(3)));
+    }
+    world.crash(warm);  // whatever the directory shows now must open
+    faulty = false;
+    warm = must_open(options);
+    ASSERT_TRUE(warm);
+    expect_acked(*warm, 1);
+    ASSERT_TRUE(warm->commit(batch_of(4)));
+    EXPECT_EQ(parts_there(*warm->snapshot(), 3), 0u);
+  }
+}
+
+TEST(RocksWarm, an_operation_that_fails_within_a_recovery_leaves_it_repeatable) {
+  std::uint64_t nth = 1;
+  for (bool reached = true; reached; nth += 3) {
+    SCOPED_TRACE(nth);
+    RocksWorld world;
+    auto warm = must_open(world.options());
+    ASSERT_TRUE(warm->commit(batch_of(1)));
+    world.fail_commit(CommitFault::kept);
+    ASSERT_FALSE(warm->commit(batch_of(2)));
+    world.files().fail_operation(nth);
+    reached = !warm->recover();
+    if (reached) {
+      EXPECT_EQ(parts_there(*warm->snapshot(), 1), std::size(kTables));
+      const auto again = warm->recover();
+      ASSERT_TRUE(again) << again.error().message();
+    }
+    expect_acked(*warm, 1);
+    const Contents recovered = contents_of(*warm->snapshot());
+    ASSERT_LT(nth, 1000u);
+    world.crash(warm);
+    warm = must_open(world.options());
+    EXPECT_EQ(contents_of(*warm->snapshot()), recovered);
+  }
+  EXPECT_GT(nth, 30u) << "a recovery takes more operations than this";
+}
+
+TEST(RocksWarm, a_snapshot_from_before_a_recovery_keeps_its_data_and_then_frees_it) {
+  RocksWorld world;
+  auto warm = must_open(world.options());
+  ASSERT_TRUE(warm->commit(batch_of(1)));
+  auto kept = warm->snapshot();
+  for (int round = 0; round < 3; ++round) {
+    world.fail_commit(CommitFault::lost);
+    ASSERT_FALSE(warm->commit(batch_of(2)));
+    ASSERT_TRUE(warm->recover());
+  }
+  EXPECT_EQ(parts_there(*kept, 1), std::size(kTables));
+  EXPECT_TRUE(std::filesystem::exists(world.directory() + "/db-000001"));
+  EXPECT_FALSE(std::filesystem::exists(world.directory() + "/db-000002")) << "nobody reads it";
+  EXPECT_TRUE(std::filesystem::exists(world.directory() + "/db-000004"));
+  kept.reset();
+  EXPECT_FALSE(std::filesystem::exists(world.directory() + "/db-000001"));
+}
+
+TEST(RocksWarm, readers_go_on_and_see_whole_moments_while_commits_fail_and_recover) {
+  RocksWorld world;
+  auto warm = must_open(world.options());
+  ASSERT_TRUE(warm->commit(batch_of(1)));
+  std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> reads = 0;
+  const auto read = [&] {
+    unsigned seen = 0;
+    while (!stop) {
+      const auto snapshot = warm->snapshot();
+      const auto first = snapshot->get(Table::meta, "last");
+      ASSERT_TRUE(first && *first);
+      const auto number = static_cast<unsigned>(std::stoul(**first));
+      ASSERT_GE(number, seen) << "time ran backwards";
+      seen = number;
+      for (const Table table : kTables) {
+        const auto value = snapshot->get(table, "last");
+        ASSERT_TRUE(value && *value == **first) << "half a batch";
+      }
+      ASSERT_EQ(parts_there(*snapshot, number), std::size(kTables));
+      ++reads;
+    }
+  };
+  std::thread one(read);
+  std::thread two(read);
+  for (unsigned number = 2; number < 300; ++number) {
+    if (number % 50 == 0) {
+      world.fail_commit(kCommitFaults[(number / 50) % 3]);
+      EXPECT_FALSE(warm->commit(batch_of(number)));
+      EXPECT_TRUE(warm->recover());
+    } else {
+      EXPECT_TRUE(warm->commit(batch_of(number)));
+    }
+  }
+  const std::uint64_t before = reads;
+  while (reads < before + 10) std::this_thread::yield();
+  stop = true;
+  one.join();
+  two.join();
+}
+
+TEST(RocksWarm, damage_in_a_sorted_file_is_never_read_as_a_value) {
+  RocksWorld world;
+  auto warm = must_open(world.options());
+  Batch batch;
+  for (unsigned i = 0; i < 500; ++i) batch.put(Table::entries, numbered("k", i), numbered("value ", i * 7));
+  ASSERT_TRUE(warm->commit(batch));
+  warm.reset();
+  must_open(world.options());  // from the log into a sorted file
+  const auto files = files_of(world.directory(), ".sst");
+  const auto file = *std::ranges::max_element(files, {}, [](const auto& path) { return file_size(path); });
+  const std::string whole = bytes_of_file(file);
+  unsigned refused = 0;
+  const std::size_t step = whole.size() / 60;
+  for (std::size_t at = 3; at < whole.size(); at += step) {
+    flip_byte(file, at);
+    const auto opened = RocksWarm::open(world.options());
+    if (opened) {
+      const auto snapshot = (*opened)->snapshot();
+      for (unsigned i = 0; i < 500; i += 20) {
+        const auto value = snapshot->get(Table::entries, numbered("k", i));
+        if (value) EXPECT_EQ(*value, numbered("value ", i * 7)) << "byte " << at;
+        if (!value) ++refused;
+      }
+      unsigned rows = 0;
+      const auto scanned =
+          snapshot->scan(Table::entries, "", kAboveAll, [&](std::string_view key, std::string_view value) {
+            EXPECT_EQ(value, numbered("value ", static_cast<unsigned>(std::stoul(std::string(key.substr(1)))) * 7));
+            return ++rows > 0;
+          });
+      if (scanned) EXPECT_EQ(rows, 500u) << "byte " << at;
+    } else {
+      EXPECT_EQ(opened.error().code, ErrorCode::INTERNAL) << opened.error().message();
+      ++refused;
+    }
+    write_file(file, whole);
+  }
+  EXPECT_GE(refused, 30u);
+}
+
+TEST(RocksWarm, a_full_reserve_refuses_before_it_writes_and_needs_no_new_database) {
+  RocksWorld world;
+  RocksOptions options = world.options();
+  must_open(options)->commit(batch_of(1)).value();
+  options.min_free_bytes = UINT64_MAX;
+  const auto warm = must_open(options);
+  const std::uint64_t operations = world.files().operations();
+  const auto refused = warm->commit(batch_of(2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::RETRY_LATER);
+  EXPECT_THAT(refused.error().detail, HasSubstr("free some space"));
+  EXPECT_FALSE(warm->status().writable);
+  EXPECT_FALSE(warm->recover());
+  EXPECT_EQ(world.files().operations(), operations);
+  EXPECT_EQ(parts_there(*warm->snapshot(), 1), std::size(kTables));
+  EXPECT_TRUE(std::filesystem::exists(world.directory() + "/db-000001"));
+}
+
+TEST(RocksWarm, status_counts_what_was_committed) {
+  RocksWorld world;
+  const auto warm = must_open(world.options());
+  Batch batch;
+  batch.put(Table::users, "key", "value");
+  batch.erase(Table::users, "other");
+  ASSERT_TRUE(warm->commit(batch));
+  ASSERT_TRUE(warm->commit(Batch{}));
+  const WarmStatus status = warm->status();
+  EXPECT_TRUE(status.writable);
+  EXPECT_EQ(status.problem, "");
+  EXPECT_EQ(status.batches, 1u);
+  EXPECT_EQ(status.puts, 1u);
+  EXPECT_EQ(status.put_bytes, 8u);
+  EXPECT_GT(status.disk_bytes, 0u);
+}
+
+TEST(RocksWarm, directories_that_are_not_a_store_are_refused_by_name) {
+  RocksWorld world;
+  must_open(world.options())->commit(batch_of(1)).value();
+  const auto refusal = [&] {
+    const auto opened = RocksWarm::open(world.options());
+    EXPECT_FALSE(opened);
+    if (opened) return std::string();
+    EXPECT_EQ(opened.error().code, ErrorCode::INTERNAL);
+    EXPECT_THAT(opened.error().detail, HasSubstr(world.directory()));
+    return opened.error().detail;
+  };
+  std::filesystem::remove(world.directory() + "/FORMAT");
+  EXPECT_THAT(refusal(), HasSubstr("FORMAT"));
+  write_file(world.directory() + "/FORMAT", "tidemark-warm 1\n");
+  write_file(world.directory() + "/CURRENT_DB", "../../etc\n");
+  EXPECT_THAT(refusal(), HasSubstr("CURRENT_DB"));
+  write_file(world.directory() + "/CURRENT_DB", "db-000007\n");
+  EXPECT_THAT(refusal(), HasSubstr("db-000007"));
+  std::filesystem::remove(world.directory() + "/CURRENT_DB");  // what a first start that was cut short leaves
+  const auto warm = must_open(world.options());
+  ASSERT_TRUE(warm);
+  EXPECT_EQ(parts_there(*warm->snapshot(), 1), std::size(kTables));
+
+  write_file(world.directory() + "-file", "not a directory");
+  RocksOptions options = world.options();
+  options.path = world.directory() + "-file";
+  const auto opened = RocksWarm::open(options);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().detail, HasSubstr(options.path));
+}
+
+}  // namespace
+}  // namespace tidemark
