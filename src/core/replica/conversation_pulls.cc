@@ -1,0 +1,281 @@
+// What a device asks of single conversations, and what it makes of the answers.
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/replica/conversations.h"
+
+namespace tidemark::replica {
+namespace {
+
+/// Held, or known to show nothing: nothing to be asked for there.
+Coverage known_ranges(const Held& held) {
+  Coverage known = held.state.coverage;
+  for (const Interval& range : held.hidden.ranges()) known.add(range);
+  return known;
+}
+
+bool at_bottom(const Held& held, Seq after) {
+  return !after || (held.state.bottom && after <= *held.state.bottom);
+}
+
+bool ends_for_now(const std::vector<Hidden>& hidden) {
+  return std::ranges::any_of(hidden, [](const Hidden& range) {
+    return range.reason == HiddenReason::roaming || range.reason == HiddenReason::unavailable;
+  });
+}
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------------------- wishes
+
+void Conversations::want(Held& held) {
+  wanting_.insert(held.id());
+}
+
+void Conversations::open(const ConversationId& id) {
+  if (open_.size() >= ws_.options.open_max && !open_.contains(id)) open_.erase(open_.begin());
+  open_.insert(id);
+  Held* held = ws_.find(id);
+  if (held == nullptr) {
+    ws_.raise(HistoryEvent{id, true, std::nullopt});
+    return;
+  }
+  held->synced_to = {};
+  held->exhausted = false;
+  held->retry = {};
+  look(*held);
+  const auto newest = known_ranges(*held).range_of(held->state.tail);
+  const bool short_screen = newest && newest->to - newest->after < ws_.options.page_limit;
+  if (short_screen && !at_bottom(*held, newest->after)) {
+    held->want_before = newest->after + 1;
+    want(*held);
+  }
+}
+
+void Conversations::close(const ConversationId& id) {
+  open_.erase(id);
+}
+
+/// Somebody looks at it: its newest rows are wanted.
+void Conversations::look(Held& held) {
+  const ConversationState& state = held.state;
+  const Seq head = std::max(state.object.head_seq, state.object.touch_seq);
+  if (!head || head <= held.synced_to) return;
+  if (state.coverage.empty()) {
+    held.want_newest = true;
+  } else if (head > state.touched) {
+    held.want_sync = true;
+  } else {
+    return;
+  }
+  want(held);
+}
+
+void Conversations::scroll_back(const ConversationId& id, Seq before) {
+  Held* held = ws_.find(id);
+  if (held == nullptr) return ws_.raise(HistoryEvent{id, true, std::nullopt});
+  if (held->state.coverage.empty() && !before) {
+    held->want_newest = true;
+    return want(*held);
+  }
+  const Seq place = before ? before - 1 : held->state.tail;
+  const auto range = known_ranges(*held).range_of(place);
+  const Seq edge = range ? range->after : place;
+  if (at_bottom(*held, edge)) return ws_.raise(HistoryEvent{id, true, std::nullopt});
+  held->want_before = edge + 1;
+  held->exhausted = false;
+  want(*held);
+}
+
+void Conversations::scroll_forward(const ConversationId& id, Seq after) {
+  Held* held = ws_.find(id);
+  if (held == nullptr) return ws_.raise(HistoryEvent{id, true, std::nullopt});
+  const auto range = known_ranges(*held).range_of(after + 1);
+  held->want_after = range ? range->to : after;
+  want(*held);
+}
+
+bool Conversations::covered_back_to(const ConversationId& id, std::int64_t server_time) {
+  Held* held = ws_.find(id);
+  if (held == nullptr || held->exhausted || !held->state.object.head_seq) return true;
+  if (held->pull || held->wants()) return false;
+  const Seq head = held->state.object.head_seq;
+  const auto range = known_ranges(*held).range_of(head);
+  if (!range) {
+    if (held->newest_for == head) return true;  // the server shows no such row
+    held->newest_for = head;
+    held->want_newest = true;
+  } else {
+    if (at_bottom(*held, range->after)) return true;
+    const auto oldest = held->notes.upper_bound(range->after);
+    if (oldest != held->notes.end() && oldest->second.server_time < server_time) return true;
+    held->want_before = range->after + 1;
+  }
+  want(*held);
+  return false;
+}
+
+// -------------------------------------------------------------------------------------------------- asking
+
+void Conversations::work() {
+  for (const ConversationId& id : open_)
+    if (Held* held = ws_.find(id); held && !held->pull && held->state.object.head_seq > held->state.tail) look(*held);
+  std::size_t in_flight = 0;
+  for (const ConversationId& id : wanting_)
+    if (const Held* held = ws_.find(id); held && held->pull) ++in_flight;
+  for (auto it = wanting_.begin(); it != wanting_.end();) {
+    Held* held = ws_.find(*it);
+    if (held == nullptr || (!held->wants() && !held->pull)) {
+      it = wanting_.erase(it);
+      continue;
+    }
+    if (!held->pull && in_flight < ws_.options.pulls_in_flight_max && ws_.ready(held->retry)) {
+      ask_next(*held);
+      ++in_flight;
+    }
+    ++it;
+  }
+}
+
+void Conversations::ask_next(Held& held) {
+  const ConversationState& state = held.state;
+  Pending pending;
+  pending.conversation = held.id();
+  if (held.want_sync && !held.want_newest && !state.coverage.empty()) {
+    ConversationSync question{held.id(),         state.touched, state.coverage.ranges(), ws_.options.page_limit,
+                              held.touch_cursor, held.touch_to};
+    pending.kind = Pending::Kind::conversation_sync;
+    pending.touched = state.touched;
+    held.pull = ws_.ask(std::move(question), std::move(pending));
+    return;
+  }
+  History question{held.id(), {}, {}, ws_.options.page_limit};
+  if (held.want_newest || held.want_sync) {
+    held.want_newest = held.want_sync = false;
+  } else if (held.want_before) {
+    question.before = std::exchange(held.want_before, std::nullopt);
+  } else {
+    question.after = std::exchange(held.want_after, std::nullopt);
+  }
+  pending.kind = Pending::Kind::history;
+  pending.before = question.before;
+  pending.forward = question.after;
+  held.pull = ws_.ask(std::move(question), std::move(pending));
+}
+
+std::optional<std::int64_t> Conversations::next_work_ms() const {
+  std::optional<std::int64_t> next;
+  for (const ConversationId& id : wanting_) {
+    const Held* held = ws_.find(id);
+    if (held == nullptr || held->pull || !held->wants()) continue;
+    ws_.sooner(next, held->retry.not_before_ms);
+  }
+  return next;
+}
+
+void Conversations::on_link_down() {
+  for (auto& [id, held] : ws_.conversations) {
+    if (held.pull) look(held);  // whatever was asked is asked anew where somebody looks
+    held.pull.reset();
+    held.touch_cursor = held.touch_to = {};
+    held.retry = {};
+  }
+}
+
+// -------------------------------------------------------------------------------------------------- answers
+
+void Conversations::on_conversation_page(const Pending& asked, const ConversationPage& page) {
+  Held* held = ws_.find(asked.conversation);
+  if (held == nullptr) return;
+  held->pull.reset();
+  ConversationState& state = held->state;
+  if (page.conversation != held->id() || page.after != state.touched) {
+    // Pushes have moved on meanwhile: asked anew from there. Otherwise the answer is wrong: asked again, but not at
+    // once.
+    held->touch_cursor = held->touch_to = {};
+    if (asked.touched == state.touched) ws_.fail(held->retry);
+    return;
+  }
+  ws_.edit(*held);
+  for (const Entry& row : page.touched)
+    if (state.coverage.contains(row.seq)) take_row(*held, row, Notify::no);
+  if (page.touch_cursor) {
+    if (page.touch_cursor <= held->touch_cursor) return ws_.fail(held->retry);
+    held->touch_cursor = page.touch_cursor;
+    held->touch_to = page.to;
+    return;
+  }
+  held->touch_cursor = held->touch_to = {};
+  cover(*held, page.covers, page.hidden);
+  for (const Entry& row : page.messages) take_row(*held, row, Notify::yes);
+  const bool moved = page.to > state.touched;
+  state.touched = std::max(state.touched, page.to);
+  state.tail = std::max(state.tail, page.to);
+  if (page.floor) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.floor);
+  held->retry = {};
+  if (page.more && !moved) return ws_.fail(held->retry);
+  if (!page.more) {
+    held->want_sync = false;
+    held->synced_to = std::max(page.as_of, page.to);
+    ws_.raise(HistoryEvent{held->id(), false, std::nullopt});
+  }
+}
+
+void Conversations::on_history_page(const Pending& asked, const HistoryPage& page) {
+  Held* held = ws_.find(asked.conversation);
+  if (held == nullptr) return;
+  held->pull.reset();
+  if (page.conversation != held->id()) return;
+  ConversationState& state = ws_.edit(*held);
+  // A page read before changes that are applied here would take rows back. Nothing pushed so far changes other rows
+  // (touches_nothing), and what may have done so is asked for again by conversation sync, so every page may be taken.
+  if (state.coverage.empty()) state.touched = page.as_of;
+  cover(*held, page.covers, page.hidden);
+  for (const Entry& row : page.messages) take_row(*held, row, Notify::no);
+  state.tail = std::max(state.tail, page.covers.to);
+  const bool end = page.end && !asked.forward;
+  if (end && !ends_for_now(page.hidden)) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.covers.after);
+  const bool brought_nothing = page.covers.after >= page.covers.to && page.messages.empty();
+  held->exhausted = (end && ends_for_now(page.hidden)) || (brought_nothing && !page.pending);
+  if (state.coverage.empty()) held->synced_to = std::max(page.as_of, state.object.head_seq);
+  held->retry = {};
+  if (page.pending) {
+    // The rest is still being read from where it is slow: asked again in a while.
+    ask_again(*held, asked);
+    ws_.fail(held->retry);
+  }
+  ws_.raise(HistoryEvent{held->id(), end, std::nullopt});
+}
+
+void Conversations::on_refused(const Pending& asked, const Error& error) {
+  Held* held = ws_.find(asked.conversation);
+  if (held == nullptr) return;
+  held->pull.reset();
+  held->touch_cursor = held->touch_to = {};
+  if (error_info(error.code).retryable) {
+    if (asked.kind == Pending::Kind::history) ask_again(*held, asked);
+    return ws_.fail(held->retry, error.retry_after_ms);
+  }
+  stop_asking(*held);
+  ws_.raise(HistoryEvent{held->id(), false, error});
+}
+
+void Conversations::ask_again(Held& held, const Pending& asked) {
+  if (asked.before) {
+    held.want_before = asked.before;
+  } else if (asked.forward) {
+    held.want_after = asked.forward;
+  } else {
+    held.want_newest = true;
+  }
+}
+
+void Conversations::stop_asking(Held& held) {
+  held.want_newest = held.want_sync = false;
+  held.want_before.reset();
+  held.want_after.reset();
+  held.exhausted = true;
+  held.synced_to = std::max(held.state.object.head_seq, held.state.object.touch_seq);
+}
+
+}  // namespace tidemark::replica

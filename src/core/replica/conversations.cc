@@ -1,0 +1,216 @@
+#include "core/replica/conversations.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/replica/objects.h"
+
+namespace tidemark::replica {
+namespace {
+
+/// live < edited(revision) < dead.
+bool outranks(const RowNote& a, const RowNote& b) {
+  const bool a_dead = a.state >= MessageState::recalled;
+  const bool b_dead = b.state >= MessageState::recalled;
+  return a_dead != b_dead ? a_dead : a.revision > b.revision;
+}
+
+/// Kinds that change no row but their own. All others, those of later versions too, may have changed an older row:
+/// the conversation sync tells its present state.
+bool touches_nothing(EntryKind kind) {
+  return kind == EntryKind::message || kind == EntryKind::member || kind == EntryKind::config;
+}
+
+bool same_sight(const Change& a, const Change& b) {
+  return a.periods == b.periods && a.cleared == b.cleared;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------- from the index
+
+void Conversations::take_summary(const Change& change) {
+  Held* found = ws_.find(change.conversation);
+  Held& held = found ? *found : ws_.create(change.conversation);
+  ConversationState& state = ws_.edit(held);
+  const Change before = state.object;
+  if (apply_summary(state, held, change) && !same_sight(before, state.object)) prune(held);
+  state.named = ws_.device().pass.id;
+  const bool clears_flag = change.unread_flag && held.local_flag == false;
+  if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
+  if (change.covers.after < change.covers.to || !change.messages.empty()) take_messages(held, change);
+  if (!state.coverage.empty() && state.object.touch_seq > std::max(state.touched, held.synced_to)) {
+    held.want_sync = true;
+    want(held);
+  }
+}
+
+void Conversations::take_messages(Held& held, const Change& change) {
+  ConversationState& state = ws_.edit(held);
+  if (state.coverage.empty()) {
+    state.touched = change.head_seq;
+  } else if (change.covers.after <= state.touched && change.touch_seq <= state.touched) {
+    // No older row changed since, and every entry after it is here.
+    state.touched = std::max(state.touched, change.covers.to);
+  }
+  cover(held, change.covers, change.hidden);
+  state.tail = std::max(state.tail, change.covers.to);
+  const Notify notify = ws_.device().pass.snapshot ? Notify::no : Notify::yes;
+  for (const Entry& entry : change.messages) take_row(held, entry, notify);
+}
+
+void Conversations::take_derived(const PushItem& item) {
+  Held* found = ws_.find(item.conversation);
+  Held& held = found ? *found : ws_.create(item.conversation);
+  derive(ws_.edit(held), item, ws_.device().user);
+}
+
+void Conversations::sweep() {
+  std::vector<ConversationId> unnamed;
+  for (const auto& [id, held] : ws_.conversations)
+    if (held.state.named != ws_.device().pass.id) unnamed.push_back(id);
+  for (const ConversationId& id : unnamed) {
+    wanting_.erase(id);
+    ws_.drop(id);
+  }
+}
+
+void Conversations::mark_all_stale() {
+  for (auto& [id, held] : ws_.conversations) {
+    ConversationState& state = ws_.edit(held);
+    state.stale = true;
+    // Asserted again in the new epoch: the server merges by max.
+    if (state.local_read) state.wants_read = true;
+  }
+}
+
+// -------------------------------------------------------------------------------------------------- entries
+
+Conversations::Part Conversations::take_entry(const PushItem& item, std::optional<Seq> told_head, IndexPart index) {
+  Held* held = ws_.find(item.conversation);
+  const bool settled = index == IndexPart::settled;
+  const Entry& entry = *item.entry;
+  if (held == nullptr) return settled ? pass_over(nullptr, entry, item.conversation) : Part::waits;
+  ConversationState& state = held->state;
+  if (state.coverage.contains(entry.seq)) return Part::taken;
+  const Seq after = entry.seq - 1;
+  const bool chains = !state.coverage.empty() && after == state.tail;
+  const bool follows_told_head = told_head && after == *told_head && after >= state.tail;
+  const bool first_held = state.coverage.empty() && settled;
+  if (!chains && !follows_told_head && !first_held)
+    return settled ? pass_over(held, entry, item.conversation) : Part::waits;
+  ws_.edit(*held);
+  const bool harmless = touches_nothing(entry.kind);
+  if (state.coverage.empty()) {
+    state.touched = harmless ? entry.seq : after;
+  } else if (state.touched == after && harmless) {
+    state.touched = entry.seq;
+  }
+  state.tail = entry.seq;
+  cover(*held, {after, entry.seq}, {});
+  take_row(*held, entry, Notify::yes);
+  if (!harmless) {
+    held->want_sync = true;
+    want(*held);
+  }
+  return Part::taken;
+}
+
+/// The index has gone past an entry before which others are missing. Below the tail it lies in a hole that is filled
+/// when somebody looks there; above it the conversation is asked for. An own echo counts in any case.
+Conversations::Part Conversations::pass_over(Held* held, const Entry& entry, const ConversationId& id) {
+  const RowNote note = note_of(entry, ws_.device().user);
+  if (held && entry.seq > held->state.tail) {
+    held->want_sync = true;
+    want(*held);
+  }
+  if (!note.mine || entry.client_msg_id.empty()) return Part::taken;
+  own_row_(id, entry);
+  if (held && !held->notes.contains(entry.seq)) take_uncovered(*held, entry);
+  return Part::taken;
+}
+
+void Conversations::take_uncovered(Held& held, const Entry& entry) {
+  RowNote note = note_of(entry, ws_.device().user);
+  note.provisional = true;
+  auto shared = std::make_shared<const Entry>(entry);
+  ws_.store_row(held, shared, note);
+  ws_.raise(MessageEvent{held.id(), std::move(shared), true, false});
+}
+
+void Conversations::take_row(Held& held, const Entry& entry, Notify notify) {
+  const RowNote note = note_of(entry, ws_.device().user);
+  if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
+  const auto found = held.notes.find(note.seq);
+  const bool shown = found != held.notes.end();
+  if (shown && !found->second.provisional && !outranks(note, found->second)) return;
+  const bool dead = note.state >= MessageState::recalled;
+  MessageEvent event;
+  event.conversation = held.id();
+  event.entry = std::make_shared<const Entry>(entry);
+  event.appeared = !shown;
+  event.notify = notify == Notify::yes && !shown && note.countable && !note.mine && !dead &&
+                 note.seq > unread_floor(held.state.object);
+  ws_.store_row(held, event.entry, note);
+  ws_.raise(std::move(event));
+}
+
+void Conversations::take_own_send(const OutboxItem& item, const SentReply& reply) {
+  Held* found = ws_.find(reply.conversation);
+  const bool first_word = found == nullptr;
+  if (first_word) found = &ws_.create(reply.conversation);
+  if (first_word) {
+    found->state.object.sort_time = reply.server_time;
+    found->state.named = ws_.device().pass.id;
+  }
+  if (found->notes.contains(reply.seq)) return;
+  Entry entry;
+  entry.seq = reply.seq;
+  entry.server_time = reply.server_time;
+  entry.sender = ws_.device().user;
+  entry.sender_device = ws_.device().device;
+  entry.client_msg_id = item.client_msg_id;
+  entry.client_time = item.id_time_ms;
+  entry.priority = item.priority;
+  entry.state = reply.state;
+  if (!entry.dead()) {
+    entry.reply_to = item.reply_to;
+    entry.mentions = item.mentions;
+    entry.body = item.body;
+  }
+  take_uncovered(*found, entry);
+}
+
+// ------------------------------------------------------------------------------------------------- coverage
+
+void Conversations::cover(Held& held, Interval covers, const std::vector<Hidden>& hidden) {
+  ConversationState& state = ws_.edit(held);
+  state.coverage.add(covers);
+  held.exhausted = false;
+  for (const Hidden& range : hidden) {
+    // What is hidden is not held; only retention and the jumps of a restore never come back.
+    held.hidden.add({range.after, range.to});
+    if (range.reason == HiddenReason::retention || range.reason == HiddenReason::restored) continue;
+    state.coverage.subtract({range.after, range.to});
+    ws_.drop_rows(held, {range.after, range.to});
+  }
+  bound_ranges(held);
+}
+
+/// The oldest ranges are given up first; they come again when somebody scrolls there.
+void Conversations::bound_ranges(Held& held) {
+  while (held.state.coverage.ranges().size() > ws_.options.ranges_max) {
+    const Interval oldest = held.state.coverage.ranges().front();
+    ws_.edit(held).coverage.subtract(oldest);
+    ws_.drop_rows(held, oldest);
+  }
+}
+
+void Conversations::prune(Held& held) {
+  for (const Interval& denied : denied_by(held.state.object)) {
+    ws_.edit(held).coverage.subtract(denied);
+    ws_.drop_rows(held, denied);
+  }
+}
+
+}  // namespace tidemark::replica

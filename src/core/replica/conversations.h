@@ -1,0 +1,74 @@
+// The conversations of a device: their objects, rows and coverage, and the pulls that complete them (design,
+// section 4). One pull is in flight for a conversation at any time.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "core/replica/workspace.h"
+
+namespace tidemark::replica {
+
+class Conversations {
+ public:
+  /// `own_row` is told of each of the user's own messages that bears a client_msg_id, from whatever source.
+  using OwnRow = std::function<void(const ConversationId&, const Entry&)>;
+  Conversations(Workspace& workspace, OwnRow own_row) : ws_(workspace), own_row_(std::move(own_row)) {}
+
+  // From the index.
+  void take_summary(const Change& change);
+  void take_derived(const PushItem& item);
+  /// What is not named by the snapshot goes.
+  void sweep();
+  /// Of another epoch: the server's objects replace them whatever their marks say.
+  void mark_all_stale();
+
+  enum class Part : std::uint8_t { taken, waits };
+  enum class IndexPart : std::uint8_t { open, settled };
+  /// The conversation part of a push. `told_head` is the head that the object told before this push. Waits while the
+  /// index part is open and something before the entry is missing; once that is settled, takes it or asks the server.
+  Part take_entry(const PushItem& item, std::optional<Seq> told_head, IndexPart index);
+
+  /// The ack of a send: a row that stands until the server's comes.
+  void take_own_send(const OutboxItem& item, const SentReply& reply);
+
+  // Looking at a conversation.
+  void open(const ConversationId& id);
+  void close(const ConversationId& id);
+  void scroll_back(const ConversationId& id, Seq before);
+  void scroll_forward(const ConversationId& id, Seq after);
+  /// Whether all rows back to the given server time are held, or as many as can be seen; asks for more if not.
+  bool covered_back_to(const ConversationId& id, std::int64_t server_time);
+
+  // The connection.
+  void on_link_down();
+  void on_conversation_page(const Pending& asked, const ConversationPage& page);
+  void on_history_page(const Pending& asked, const HistoryPage& page);
+  void on_refused(const Pending& asked, const Error& error);
+  void work();
+  /// Steady time at which work() has something to do again, if nothing else happens.
+  std::optional<std::int64_t> next_work_ms() const;
+
+ private:
+  enum class Notify : std::uint8_t { no, yes };
+  Part pass_over(Held* held, const Entry& entry, const ConversationId& id);
+  /// A row of our own, shown until the server's comes with its place in the coverage.
+  void take_uncovered(Held& held, const Entry& entry);
+  void take_row(Held& held, const Entry& entry, Notify notify);
+  void take_messages(Held& held, const Change& change);
+  void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
+  void bound_ranges(Held& held);
+  void prune(Held& held);
+  void want(Held& held);
+  void look(Held& held);
+  void ask_next(Held& held);
+  void ask_again(Held& held, const Pending& asked);
+  void stop_asking(Held& held);
+
+  Workspace& ws_;
+  OwnRow own_row_;
+  std::set<ConversationId> open_;     // being looked at
+  std::set<ConversationId> wanting_;  // have a want or a pull
+};
+
+}  // namespace tidemark::replica

@@ -1,0 +1,78 @@
+// What the user interface is told. Events of one input are raised after its batch is stored.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "base/error.h"
+#include "core/results.h"
+
+namespace tidemark::replica {
+
+/// A row became visible or changed.
+struct MessageEvent {
+  ConversationId conversation;
+  std::shared_ptr<const Entry> entry;
+  bool appeared = true;  // false: a row shown before has changed
+  bool notify = false;   // new, of somebody else, countable and above the read pointer; told once
+};
+
+/// A conversation's place, preview, title or membership in the list changed.
+struct ConversationEvent {
+  ConversationId conversation;
+  bool removed = false;
+};
+
+struct UnreadEvent {
+  ConversationId conversation;
+  Unread unread;
+  bool unread_flag = false;
+  Seq read;
+};
+
+enum class OutboxOutcome : std::uint8_t {
+  queued = 1,
+  sent,       // it is message `seq`
+  renewed,    // goes on under another client_msg_id
+  undecided,  // "not sent - send again?"
+  failed,     // refused: see `error`; the text is kept
+  discarded,
+};
+
+struct OutboxEvent {
+  std::uint64_t local_id = 0;
+  ConversationId conversation;
+  std::string client_msg_id;
+  OutboxOutcome outcome = OutboxOutcome::queued;
+  Seq seq;
+  std::optional<Error> error;
+};
+
+/// A change (read, mark unread) was refused for good.
+struct ChangeRefusedEvent {
+  ConversationId conversation;
+  Error error;
+};
+
+/// A question for rows of a conversation was answered.
+struct HistoryEvent {
+  ConversationId conversation;
+  bool end = false;            // nothing older can be seen
+  std::optional<Error> error;  // it was refused
+};
+
+enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
+
+struct LinkEvent {
+  LinkState state = LinkState::offline;
+  std::optional<Error> error;  // refused: why
+  std::string kick;            // code of a kick, or empty
+};
+
+using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent, HistoryEvent,
+                           LinkEvent>;
+
+}  // namespace tidemark::replica

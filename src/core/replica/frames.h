@@ -1,0 +1,138 @@
+// What a device and its server say to each other, in the core's own types. The wire's form of it is made elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "core/commands.h"
+#include "core/reads.h"
+#include "core/replica/state.h"
+
+namespace tidemark::replica {
+
+// ------------------------------------------------------------------------------------- device to server
+
+/// The driver adds what it knows alone: token, platform, version of the app.
+struct Hello {
+  DeviceId device;
+  InstallId install;
+  Cursor cursor;
+  std::uint64_t session_generation = 0;
+  std::uint64_t next_mutation = 0;
+};
+
+struct Sync {
+  Cursor cursor;
+  Mark p0;  // with p0_round and below: a descent goes on
+  std::uint64_t p0_round = 0;
+  Mark below;
+  std::uint32_t limit = 0;
+  Bodies bodies = Bodies::none;
+  std::uint32_t recent = 0;
+  std::uint32_t byte_budget = 0;
+  std::string page_token;
+};
+
+struct ConversationSync {
+  ConversationId conversation;
+  Seq after;
+  std::vector<Interval> known;
+  std::uint32_t limit = 0;
+  Seq touch_cursor;
+  Seq to;
+};
+
+/// Without before and after: the newest page.
+struct History {
+  ConversationId conversation;
+  std::optional<Seq> before;
+  std::optional<Seq> after;
+  std::uint32_t limit = 0;
+};
+
+struct Send {
+  UserId to;  // one of to and conversation
+  ConversationId conversation;
+  std::string client_msg_id;
+  std::int64_t client_time = 0;
+  Body body;
+  Seq reply_to;
+  std::vector<UserId> mentions;
+  Priority priority = Priority::normal;
+};
+
+struct Mutate {
+  MutationItem item;
+};
+
+struct Ack {
+  Mark mark;
+};
+
+struct Heartbeat {
+  Cursor cursor;
+};
+
+using Operation = std::variant<Hello, Sync, ConversationSync, History, Send, Mutate, Ack, Heartbeat>;
+
+/// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
+struct Request {
+  std::uint64_t id = 0;
+  Operation operation;
+};
+
+// ------------------------------------------------------------------------------------- server to device
+
+struct Welcome {
+  std::uint64_t generation = 0;
+  Mode mode = Mode::delta;
+  Cursor head;
+  std::uint64_t behind = 0;
+  std::uint64_t highest_mutation = 0;
+  std::int64_t server_time = 0;
+  UserId user;
+  DeviceId device;
+  std::int64_t heartbeat_ms = 0;  // 0: the default
+};
+
+struct SyncAnswer {
+  SyncPage page;
+  std::string page_token;
+};
+
+struct HeartbeatAnswer {
+  Mark head;
+  std::int64_t server_time = 0;
+};
+
+struct Push {
+  std::vector<PushItem> items;
+};
+
+struct Hint {
+  Mark head;
+};
+
+struct Kick {
+  std::string code;
+  bool terminal = false;
+  std::string message;
+};
+
+/// A frame of a kind that this version does not know.
+struct Unknown {};
+
+using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, ConversationPage, HistoryPage, SentReply, MutatedReply,
+                            HeartbeatAnswer, Push, Hint, Kick>;
+
+/// `id` is that of the request answered, 0 for push, hint and kick.
+struct ServerFrame {
+  std::uint64_t id = 0;
+  Answer answer;
+};
+
+}  // namespace tidemark::replica

@@ -1,0 +1,151 @@
+#include "core/replica/objects.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/conversation_id.h"
+#include "core/text_cut.h"
+
+namespace tidemark::replica {
+namespace {
+
+constexpr std::uint32_t kUnreadExactMax = CoreParams{}.unread_exact_max;
+constexpr Seq kEndOfLog{std::numeric_limits<std::uint64_t>::max()};
+
+/// Others' living messages among the rows of the interval.
+std::uint32_t count_unread(const std::map<Seq, RowNote>& notes, Interval range) {
+  std::uint32_t count = 0;
+  for (auto it = notes.upper_bound(range.after); it != notes.end() && it->first <= range.to; ++it) {
+    const RowNote& note = it->second;
+    if (note.countable && !note.mine && note.state < MessageState::recalled) ++count;
+  }
+  return count;
+}
+
+Preview preview_of(const Entry& entry) {
+  Preview preview;
+  preview.seq = entry.seq;
+  preview.sender = entry.sender;
+  preview.server_time = entry.server_time;
+  preview.state = entry.state;
+  if (entry.dead()) return preview;
+  preview.type = entry.body.type;
+  const TextCut text =
+      cut_text(entry.body.summary.empty() ? entry.body.text : entry.body.summary, CoreParams{}.preview_bytes);
+  preview.text = text.text;
+  preview.cut = text.cut;
+  return preview;
+}
+
+}  // namespace
+
+RowNote note_of(const Entry& entry, const UserId& me) {
+  RowNote note;
+  note.seq = entry.seq;
+  note.server_time = entry.server_time;
+  note.revision = entry.revision;
+  note.state = entry.state;
+  note.countable = entry.countable();
+  note.mine = entry.sender == me;
+  return note;
+}
+
+Change blank_object(const ConversationId& id, const UserId& me) {
+  Change object;
+  object.conversation = id;
+  object.member = true;
+  const auto parsed = parse_conversation(id);
+  if (!parsed) return object;
+  object.kind = parsed->kind;
+  if (parsed->has(me)) object.peer = parsed->peer_of(me);
+  return object;
+}
+
+Seq unread_floor(const Change& object) {
+  Seq floor = std::max(object.read, object.cleared);
+  if (!object.periods.empty() && !object.periods.back().leave) floor = std::max(floor, object.periods.back().join);
+  return floor;
+}
+
+bool apply_summary(ConversationState& state, const Held& held, const Change& summary) {
+  Change& object = state.object;
+  if (!state.stale) {
+    if (summary.mark < object.mark) return false;
+    if (summary.head_seq < object.head_seq && summary.mark == object.mark) return false;
+  }
+  const bool head_behind = !state.stale && summary.head_seq < object.head_seq;
+  Change next = summary;
+  next.messages.clear();
+  next.hidden.clear();
+  next.covers = {};
+  next.more_messages = false;
+  if (head_behind) {
+    // Newer by mark, older by head: its state counts, its numbers of the log do not.
+    next.head_seq = object.head_seq;
+    next.top = object.top;
+    next.sort_time = object.sort_time;
+    next.preview = object.preview;
+    next.unread = object.unread;
+  }
+  object = std::move(next);
+  state.stale = false;
+  lower_unread(state, held.notes, state.local_read);
+  if (held.local_flag) object.unread_flag = *held.local_flag;
+  return true;
+}
+
+void derive(ConversationState& state, const PushItem& item, const UserId& me) {
+  Change& object = state.object;
+  if (!state.stale && object.mark >= item.index_to) return;
+  object.mark = item.index_to;
+  state.stale = false;
+  const Entry& entry = *item.entry;
+  if (entry.seq <= object.head_seq) return;
+  object.head_seq = entry.seq;
+  if (entry.config) object.title = entry.config->title;
+  if (!entry.countable()) return;
+  object.top = entry.seq;
+  object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
+  object.preview = preview_of(entry);
+  if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return;
+  if (object.unread.count < kUnreadExactMax) {
+    ++object.unread.count;
+  } else {
+    object.unread.exact = false;
+  }
+}
+
+void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read) {
+  Change& object = state.object;
+  if (read <= object.read) return;
+  const Seq old_floor = unread_floor(object);
+  object.read = read;
+  const Seq floor = unread_floor(object);
+  if (floor <= old_floor) return;
+  if (floor >= object.top) {
+    object.unread = {};
+  } else if (const Interval above{floor, object.head_seq}; state.coverage.covers(above)) {
+    const std::uint32_t count = count_unread(notes, above);
+    object.unread = {std::min(count, kUnreadExactMax), count <= kUnreadExactMax};
+  } else {
+    const Interval passed{old_floor, floor};
+    const std::uint32_t count = count_unread(notes, passed);
+    object.unread.count -= std::min(count, object.unread.count);
+    object.unread.exact = object.unread.exact && state.coverage.covers(passed);
+  }
+}
+
+std::vector<Interval> denied_by(const Change& object) {
+  Coverage denied;
+  if (!object.periods.empty()) {
+    denied.add({Seq(0), kEndOfLog});
+    for (const Period& period : object.periods) {
+      const Seq after = period.visible_from ? period.visible_from - 1 : Seq(0);
+      denied.subtract({after, period.leave ? period.leave : kEndOfLog});
+    }
+  }
+  denied.add({Seq(0), object.cleared});
+  return denied.ranges();
+}
+
+}  // namespace tidemark::replica

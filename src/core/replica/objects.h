@@ -1,0 +1,34 @@
+// Rules for a conversation's index object on the device: what replaces it, what a pushed entry makes of it, and the
+// unread number that is shown (design, sections 3, 4 and 6). Functions on plain values.
+#pragma once
+
+#include <optional>
+
+#include "core/params.h"
+#include "core/replica/workspace.h"
+
+namespace tidemark::replica {
+
+/// What the rules need of a row.
+RowNote note_of(const Entry& entry, const UserId& me);
+
+/// What a device can say of a conversation before its server has said anything.
+Change blank_object(const ConversationId& id, const UserId& me);
+
+/// Nothing at or below is unread: the read pointer, the clear floor, the start of the present membership.
+Seq unread_floor(const Change& object);
+
+/// Takes the server's summary into `state` if it is not behind what is held. Returns whether it did. What the user did
+/// here and the server has not answered stays visible.
+bool apply_summary(ConversationState& state, const Held& held, const Change& summary);
+
+/// Head, place, preview and unread number after one entry that follows what is held, pushed without a summary.
+void derive(ConversationState& state, const PushItem& item, const UserId& me);
+
+/// Moves the read pointer up to `read`; the unread number falls at once. Exact when the rows decide it.
+void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read);
+
+/// The ranges of seqs that the object denies its user: cleared, or outside his periods.
+std::vector<Interval> denied_by(const Change& object);
+
+}  // namespace tidemark::replica

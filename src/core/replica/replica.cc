@@ -1,0 +1,273 @@
+#include "core/replica/replica.h"
+
+#include <algorithm>
+
+namespace tidemark::replica {
+
+Replica::Replica(Options options, const StoreImage& image)
+    : ws_(options, image),
+      conversations_(ws_, [this](const ConversationId& id, const Entry& entry) { outbox_.take_own_row(id, entry); }),
+      index_(ws_, conversations_),
+      outbox_(ws_, conversations_, index_, image),
+      marks_(ws_, image) {}
+
+// ---------------------------------------------------------------------------------------------------- the link
+
+void Replica::on_connected(Now now) {
+  begin(now);
+  if (ws_.connected) on_disconnected(now);
+  ws_.link_up();
+  index_.on_link_up();
+  greet();
+  work();
+}
+
+void Replica::greet() {
+  const DeviceState& device = ws_.device();
+  Pending pending;
+  pending.kind = Pending::Kind::hello;
+  ws_.ask(Hello{device.device, device.install, device.cursor, device.generation, device.next_mutation},
+          std::move(pending));
+}
+
+void Replica::on_disconnected(Now now) {
+  begin(now);
+  if (!ws_.connected) return;
+  ws_.link_down();
+  index_.on_link_down();
+  conversations_.on_link_down();
+  outbox_.on_link_down();
+  marks_.on_link_down();
+  show_link();
+}
+
+/// What becomes of a frame, by its kind. An answer must be of the kind that was asked for.
+struct Replica::Dispatch {
+  Replica& replica;
+  std::uint64_t id;
+
+  std::optional<Pending> asked(Pending::Kind kind) const {
+    const auto& pending = replica.ws_.pending();
+    const auto found = pending.find(id);
+    if (found == pending.end() || found->second.kind != kind) return std::nullopt;
+    return replica.ws_.answered(id);
+  }
+
+  void operator()(Unknown&) const { replica.ws_.answered(id); }
+  void operator()(Error& error) const {
+    if (const auto pending = replica.ws_.answered(id)) replica.on_refused(*pending, error);
+  }
+  void operator()(Welcome& welcome) const {
+    if (asked(Pending::Kind::hello)) replica.on_welcome(welcome);
+  }
+  void operator()(SyncAnswer& answer) const {
+    if (asked(Pending::Kind::sync)) replica.index_.on_sync(answer);
+  }
+  void operator()(ConversationPage& page) const {
+    if (const auto pending = asked(Pending::Kind::conversation_sync))
+      replica.conversations_.on_conversation_page(*pending, page);
+  }
+  void operator()(HistoryPage& page) const {
+    if (const auto pending = asked(Pending::Kind::history)) replica.conversations_.on_history_page(*pending, page);
+  }
+  void operator()(SentReply& reply) const {
+    if (const auto pending = asked(Pending::Kind::send)) replica.outbox_.on_sent(*pending, reply);
+  }
+  void operator()(MutatedReply& reply) const {
+    if (const auto pending = asked(Pending::Kind::mutate)) replica.marks_.on_mutated(*pending, reply);
+  }
+  void operator()(HeartbeatAnswer& answer) const {
+    if (!asked(Pending::Kind::heartbeat)) return;
+    replica.learn_time(answer.server_time);
+    replica.index_.on_heartbeat(answer);
+  }
+  void operator()(Push& push) const {
+    if (replica.ws_.welcomed) replica.index_.on_push(std::move(push));
+  }
+  void operator()(Hint& hint) const {
+    if (replica.ws_.welcomed) replica.index_.on_hint(hint.head);
+  }
+  void operator()(Kick& kick) const {
+    replica.ws_.out.close_link = true;
+    if (kick.terminal) replica.link_ = LinkState::refused;
+    replica.ws_.raise(LinkEvent{kick.terminal ? LinkState::refused : LinkState::offline, std::nullopt, kick.code});
+  }
+};
+
+void Replica::on_frame(Now now, ServerFrame frame) {
+  begin(now);
+  if (!ws_.connected) return;
+  std::visit(Dispatch{*this, frame.id}, frame.answer);
+  work();
+}
+
+void Replica::on_tick(Now now) {
+  begin(now);
+  if (unanswered_too_long()) ws_.out.close_link = true;
+  work();
+}
+
+bool Replica::unanswered_too_long() const {
+  return std::ranges::any_of(ws_.pending(), [&](const auto& entry) {
+    return ws_.now.steady_ms - entry.second.asked_ms >= ws_.options.answer_ms;
+  });
+}
+
+void Replica::on_welcome(const Welcome& welcome) {
+  DeviceState& device = ws_.edit_device();
+  device.generation = welcome.generation;
+  if (device.user.empty()) device.user = welcome.user;
+  if (device.device.empty()) device.device = welcome.device;
+  ws_.welcomed = true;
+  learn_time(welcome.server_time);
+  index_.on_welcome(welcome);
+  marks_.on_welcome(welcome.highest_mutation);
+}
+
+/// Ids of sends carry server time; the offset of this clock follows every answer that tells it.
+void Replica::learn_time(std::int64_t server_time) {
+  if (server_time <= 0) return;
+  const std::int64_t offset = server_time - ws_.now.wall_ms;
+  constexpr std::int64_t kWorthStoringMs = 1'000;
+  const auto& known = ws_.device().clock_offset_ms;
+  if (!known || std::abs(*known - offset) >= kWorthStoringMs) ws_.edit_device().clock_offset_ms = offset;
+}
+
+void Replica::on_refused(const Pending& asked, const Error& error) {
+  switch (asked.kind) {
+    case Pending::Kind::hello:
+      return on_hello_refused(error);
+    case Pending::Kind::sync:
+      return index_.on_sync_refused(error);
+    case Pending::Kind::conversation_sync:
+    case Pending::Kind::history:
+      return conversations_.on_refused(asked, error);
+    case Pending::Kind::send:
+      return outbox_.on_refused(asked, error);
+    case Pending::Kind::mutate:
+      return marks_.on_refused(asked, error);
+    case Pending::Kind::heartbeat:
+      return;
+  }
+}
+
+void Replica::on_hello_refused(const Error& error) {
+  ws_.out.close_link = true;
+  if (error.code == ErrorCode::NEW_INSTALL_REQUIRED) {
+    // A copy of another device's state: a new installation with the same rows, cursor and outbox.
+    DeviceState& device = ws_.edit_device();
+    device.install = InstallId(ws_.dice.install_id());
+    device.generation = 0;
+    return;
+  }
+  if (error_info(error.code).retryable) return;
+  link_ = LinkState::refused;
+  ws_.raise(LinkEvent{LinkState::refused, error, {}});
+}
+
+// ------------------------------------------------------------------------------------------ the user's actions
+
+Result<std::uint64_t> Replica::send(Now now, const Draft& draft) {
+  begin(now);
+  auto local_id = outbox_.add(draft);
+  work();
+  return local_id;
+}
+
+Result<void> Replica::resend(Now now, std::uint64_t local_id) {
+  begin(now);
+  auto done = outbox_.resend(local_id);
+  work();
+  return done;
+}
+
+Result<void> Replica::discard(Now now, std::uint64_t local_id) {
+  begin(now);
+  auto done = outbox_.discard(local_id);
+  work();
+  return done;
+}
+
+Result<void> Replica::mark_read(Now now, const ConversationId& conversation, Seq seq) {
+  begin(now);
+  auto done = marks_.mark_read(conversation, seq);
+  work();
+  return done;
+}
+
+Result<void> Replica::mark_unread(Now now, const ConversationId& conversation) {
+  begin(now);
+  auto done = marks_.mark_unread(conversation);
+  work();
+  return done;
+}
+
+void Replica::open(Now now, const ConversationId& conversation) {
+  begin(now);
+  conversations_.open(conversation);
+  work();
+}
+
+void Replica::close(Now now, const ConversationId& conversation) {
+  begin(now);
+  conversations_.close(conversation);
+  work();
+}
+
+void Replica::scroll_back(Now now, const ConversationId& conversation, Seq before) {
+  begin(now);
+  conversations_.scroll_back(conversation, before);
+  work();
+}
+
+void Replica::scroll_forward(Now now, const ConversationId& conversation, Seq after) {
+  begin(now);
+  conversations_.scroll_forward(conversation, after);
+  work();
+}
+
+// ----------------------------------------------------------------------------------------------------- outcome
+
+/// Asks for whatever is missing; called at the end of every input.
+void Replica::work() {
+  if (ws_.welcomed && !ws_.out.close_link) {
+    outbox_.work();  // may want a run of sync, or rows of a conversation
+    index_.work();
+    conversations_.work();
+    marks_.work();
+  }
+  show_link();
+}
+
+void Replica::show_link() {
+  LinkState now = LinkState::offline;
+  if (ws_.connected) now = LinkState::greeting;
+  if (ws_.welcomed) now = index_.in_step() ? LinkState::in_step : LinkState::catching_up;
+  // A refusal stands until the next connection.
+  if (now == link_ || (link_ == LinkState::refused && !ws_.welcomed)) return;
+  link_ = now;
+  ws_.raise(LinkEvent{now, std::nullopt, {}});
+}
+
+Outputs Replica::take_outputs() {
+  return ws_.take();
+}
+
+bool Replica::settled() const {
+  return index_.in_step() && index_.held_items() == 0 && marks_.settled() &&
+         std::ranges::all_of(ws_.pending(),
+                             [](const auto& entry) { return entry.second.kind == Pending::Kind::heartbeat; });
+}
+
+std::int64_t Replica::next_tick_ms() const {
+  constexpr std::int64_t kIdleMs = 60'000;
+  std::int64_t next = ws_.now.steady_ms + kIdleMs;
+  for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
+  if (!ws_.welcomed) return next;
+  for (const auto& wanted :
+       {index_.next_work_ms(), conversations_.next_work_ms(), outbox_.next_work_ms(), marks_.next_work_ms()})
+    if (wanted) next = std::min(next, *wanted);
+  return std::max(next, ws_.now.steady_ms + 1);
+}
+
+}  // namespace tidemark::replica

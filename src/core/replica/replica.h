@@ -1,0 +1,87 @@
+// The client's side of the protocol as a pure state machine: frames, time and the user's actions go in; what is to be
+// stored, sent and shown comes out. It does no I/O and knows no clock, thread or random source: moments are handed in
+// with every input, randomness with the options.
+//
+// Use: after every call that takes a Now, call take_outputs() and carry it out in its order (Outputs says how); call
+// on_tick no later than next_tick_ms(). After a crash, or when storing failed, build a new replica from what the store
+// holds: whatever the lost one had done beyond that happens again.
+#pragma once
+
+#include "core/replica/conversations.h"
+#include "core/replica/index_line.h"
+#include "core/replica/outbox.h"
+#include "core/replica/read_marks.h"
+#include "core/replica/workspace.h"
+
+namespace tidemark::replica {
+
+/// Not thread-safe. Neither copied nor moved: its parts know each other.
+class Replica {
+ public:
+  Replica(Options options, const StoreImage& image);
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  // -------------------------------------------------------------------------------------------- the link
+  /// A new connection stands; the first output is a hello.
+  void on_connected(Now now);
+  /// Everything asked is forgotten and asked anew on the next connection.
+  void on_disconnected(Now now);
+  /// Frames of earlier connections and answers to what was not asked change nothing.
+  void on_frame(Now now, ServerFrame frame);
+  void on_tick(Now now);
+
+  // --------------------------------------------------------------------------------------- the user's actions
+  /// Takes a message into the outbox and returns its local id. MALFORMED, TOO_LARGE, LIMIT_REACHED.
+  Result<std::uint64_t> send(Now now, const Draft& draft);
+  /// Sends an undecided or failed message again, as a new one. MESSAGE_NOT_FOUND.
+  Result<void> resend(Now now, std::uint64_t local_id);
+  /// Forgets an undecided or failed message. MESSAGE_NOT_FOUND.
+  Result<void> discard(Now now, std::uint64_t local_id);
+  /// CONVERSATION_NOT_FOUND when the device does not hold it; a seq beyond the head means the head.
+  Result<void> mark_read(Now now, const ConversationId& conversation, Seq seq);
+  Result<void> mark_unread(Now now, const ConversationId& conversation);
+  /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
+  void open(Now now, const ConversationId& conversation);
+  void close(Now now, const ConversationId& conversation);
+  /// One more page of older rows: below the range that holds `before` - 1, or below the newest range for 0. A
+  /// HistoryEvent follows in any case.
+  void scroll_back(Now now, const ConversationId& conversation, Seq before = {});
+  /// One more page above the range that holds `after` + 1.
+  void scroll_forward(Now now, const ConversationId& conversation, Seq after);
+
+  // --------------------------------------------------------------------------------------------- outcome
+  /// Everything since the last call; one atomic batch.
+  Outputs take_outputs();
+  /// Steady time of the next needed on_tick.
+  std::int64_t next_tick_ms() const;
+
+  const DeviceState& device() const { return ws_.device(); }
+  const std::map<ConversationId, Held>& conversations() const { return ws_.conversations; }
+  std::vector<OutboxItem> outbox() const { return outbox_.items(); }
+  LinkState link() const { return link_; }
+  /// Connected, nothing missing of the index, nothing waiting to be answered.
+  bool settled() const;
+  std::size_t held_pushes() const { return index_.held_items(); }
+
+ private:
+  struct Dispatch;
+  void begin(Now now) { ws_.now = now; }
+  void work();
+  void greet();
+  void on_welcome(const Welcome& welcome);
+  void on_refused(const Pending& asked, const Error& error);
+  void on_hello_refused(const Error& error);
+  void learn_time(std::int64_t server_time);
+  bool unanswered_too_long() const;
+  void show_link();
+
+  Workspace ws_;
+  Conversations conversations_;
+  IndexLine index_;
+  Outbox outbox_;
+  ReadMarks marks_;
+  LinkState link_ = LinkState::offline;
+};
+
+}  // namespace tidemark::replica
