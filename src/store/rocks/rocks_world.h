@@ -78,6 +78,20 @@ inline RocksOptions small_options(std::string path) {
   return options;
 }
 
+/// The number of the last batch, when the batches up to it are whole and nothing is there of later ones.
+inline unsigned whole_prefix(const Warm& warm, unsigned batches) {
+  unsigned last = 0;
+  const auto snapshot = warm.snapshot();
+  for (unsigned number = 1; number <= batches; ++number) {
+    const std::size_t parts = parts_there(*snapshot, number);
+    EXPECT_TRUE(parts == 0 || parts == std::size(kTables)) << "half of batch " << number;
+    if (parts == 0) continue;
+    EXPECT_EQ(last, number - 1) << "batches are missing before " << number;
+    last = number;
+  }
+  return last;
+}
+
 class RocksWorld {
  public:
   RocksWorld() { set_log(LogLevel::off, LogFormat::text); }  // the faults are ordered, nobody needs to hear of them
