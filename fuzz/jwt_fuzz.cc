@@ -29,22 +29,23 @@ struct World {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that libFuzzer calls.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const World world;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  constexpr std::int64_t kNow_ms = 1'700'000'000'000;
+  constexpr std::int64_t kNowMs = 1'700'000'000'000;
 
-  TM_CHECK(!verify_jwt(input, world.foreign, world.rules, kNow_ms), "a token nobody could sign");
-  static_cast<void>(verify_jwt(input, world.keys, world.rules, kNow_ms));
+  TM_CHECK(!verify_jwt(input, world.foreign, world.rules, kNowMs), "a token nobody could sign");
+  static_cast<void>(verify_jwt(input, world.keys, world.rules, kNowMs));
   static_cast<void>(parse_jwks(input));
 
   const std::size_t cut = input.find('\n');
   const std::string_view header = cut == input.npos ? R"({"alg":"HS256"})" : input.substr(0, cut);
   const std::string_view payload = cut == input.npos ? input : input.substr(cut + 1);
-  const auto claims = verify_jwt(sign_jws(header, payload, world.secret).value(), world.keys, world.rules, kNow_ms);
+  const auto claims = verify_jwt(sign_jws(header, payload, world.secret).value(), world.keys, world.rules, kNowMs);
   if (!claims) return 0;
   // What was read can be written and read again, and means the same.
-  const auto again = verify_jwt(sign_jwt(*claims, world.secret, "a").value(), world.keys, world.rules, kNow_ms);
+  const auto again = verify_jwt(sign_jwt(*claims, world.secret, "a").value(), world.keys, world.rules, kNowMs);
   if (again || again.error().detail != "It is larger than 8 KiB.")
     TM_CHECK(again && *again == *claims, "claims survive a round trip");
   return 0;

@@ -22,6 +22,8 @@ enum class LogFormat : std::uint8_t { text, json };
 /// One value of a field. Text is only looked at during the call; at most kLogTextBytes of it are written.
 class LogValue {
  public:
+  // Implicit, so that fields read as {"port", port}.
+  // NOLINTBEGIN(google-explicit-constructor)
   LogValue(std::string_view text) : value_(text) {}
   LogValue(const std::string& text) : value_(std::string_view(text)) {}
   LogValue(const char* text) : value_(std::string_view(text)) {}
@@ -32,6 +34,7 @@ class LogValue {
   template <std::unsigned_integral T>
     requires(!std::same_as<T, bool>)
   LogValue(T number) : value_(static_cast<std::uint64_t>(number)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   const auto& get() const { return value_; }
 

@@ -76,7 +76,8 @@ Result<std::shared_ptr<const Authenticator::UserKeys>> Authenticator::load_user_
   // A shared secret in a file that others may read lets them be any user.
   if (set->keys.has(JwtAlgorithm::hs256)) TM_TRY(check_secret_mode(path, file.mode, field));
   result.keys = std::move(set->keys);
-  for (const std::string& warning : set->warnings) result.warnings.push_back(path + ": " + warning + ".");
+  for (const std::string& warning : set->warnings)
+    result.warnings.emplace_back(path).append(": ").append(warning).append(".");
   return std::make_shared<const UserKeys>(std::move(result));
 }
 

@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 using testing_keys::read_file;
 using testing_keys::TempDir;
 
-constexpr std::int64_t kNow_ms = 1'700'000'000'123;
+constexpr std::int64_t kNowMs = 1'700'000'000'123;
 
 SystemRandom& random_source() {
   static SystemRandom random;
@@ -54,7 +54,7 @@ JwtKey local_key(const TempDir& dir, const std::string& name = "secret.key") {
   return JwtKey::from_secret(text).value();
 }
 Claims claims_of(const std::string& sub) {
-  return {.sub = sub, .aud = {"tidemark"}, .iss = "app", .exp_ms = kNow_ms + 1000, .iat_ms = kNow_ms};
+  return {.sub = sub, .aud = {"tidemark"}, .iss = "app", .exp_ms = kNowMs + 1000, .iat_ms = kNowMs};
 }
 
 TEST(Secrets, AreMadeOnceForTheirOwnerAlone) {
@@ -80,8 +80,8 @@ TEST(Secrets, OfManyStartsAtOnceOneMakesThem) {
   std::array<std::unique_ptr<Authenticator>, 8> all;
   for (auto& one : all) threads.emplace_back([&] { one = opened(dir); });
   for (auto& thread : threads) thread.join();
-  const std::string token = all[0]->mint(UserId("alice"), {}, kNow_ms).value();
-  for (const auto& one : all) EXPECT_EQ(refusal(one->user(token, kNow_ms)), "accepted");
+  const std::string token = all[0]->mint(UserId("alice"), {}, kNowMs).value();
+  for (const auto& one : all) EXPECT_EQ(refusal(one->user(token, kNowMs)), "accepted");
 }
 
 TEST(Secrets, ReadableByOthersAreRefusedWithTheCommandThatHelps) {
@@ -136,18 +136,18 @@ TEST(Secrets, AnImpossibleDirectoryIsSaid) {
 TEST(Auth, AMintedTokenIsItsUser) {
   const TempDir dir;
   const auto auth = opened(dir);
-  const auto token = auth->mint(UserId("älice"), {.level = "vip", .device = DeviceId("phone")}, kNow_ms);
+  const auto token = auth->mint(UserId("älice"), {.level = "vip", .device = DeviceId("phone")}, kNowMs);
   ASSERT_TRUE(token);
-  const auto principal = auth->user(*token, kNow_ms);
+  const auto principal = auth->user(*token, kNowMs);
   ASSERT_TRUE(principal) << principal.error().detail;
   EXPECT_EQ(principal->user, UserId("älice"));
   EXPECT_EQ(principal->device, DeviceId("phone"));
   EXPECT_EQ(principal->level, "vip");
-  EXPECT_EQ(principal->issued_at_ms, kNow_ms);
-  EXPECT_EQ(principal->expires_at_ms, kNow_ms + 2'592'000'000);
+  EXPECT_EQ(principal->issued_at_ms, kNowMs);
+  EXPECT_EQ(principal->expires_at_ms, kNowMs + 2'592'000'000);
   EXPECT_THAT(principal->jti, SizeIs(16));
   EXPECT_FALSE(principal->admin);
-  EXPECT_NE(principal->jti, auth->user(auth->mint(UserId("älice"), {}, kNow_ms).value(), kNow_ms)->jti);
+  EXPECT_NE(principal->jti, auth->user(auth->mint(UserId("älice"), {}, kNowMs).value(), kNowMs)->jti);
   EXPECT_EQ(refusal(auth->user(*token, principal->expires_at_ms + 29'999)), "accepted");
   EXPECT_THAT(refusal(auth->user(*token, principal->expires_at_ms + 30'000)), HasSubstr("expired"));
 }
@@ -156,10 +156,9 @@ TEST(Auth, TheTimeToLiveIsTheOneAskedForOrTheSettings) {
   const TempDir dir;
   const auto auth = opened(dir, {.leeway_s = 0, .default_ttl_s = 60, .admin_ttl_s = 5});
   const auto lives = [&](const MintOptions& options) {
-    const std::string token = auth->mint(UserId("a"), options, kNow_ms).value();
-    return (options.kind == TokenKind::admin ? auth->admin(token, kNow_ms) : auth->user(token, kNow_ms))
-               ->expires_at_ms -
-           kNow_ms;
+    const std::string token = auth->mint(UserId("a"), options, kNowMs).value();
+    return (options.kind == TokenKind::admin ? auth->admin(token, kNowMs) : auth->user(token, kNowMs))->expires_at_ms -
+           kNowMs;
   };
   EXPECT_EQ(lives({}), 60'000);
   EXPECT_EQ(lives({.ttl_seconds = 7}), 7'000);
@@ -169,35 +168,35 @@ TEST(Auth, TheTimeToLiveIsTheOneAskedForOrTheSettings) {
 TEST(Auth, UserAndAdminTokensDoNotPassForEachOther) {
   const TempDir dir;
   const auto auth = opened(dir);
-  const std::string user = auth->mint(UserId("root"), {}, kNow_ms).value();
-  const std::string admin = auth->mint(UserId("root"), {.kind = TokenKind::admin}, kNow_ms).value();
-  EXPECT_EQ(refusal(auth->user(user, kNow_ms)), "accepted");
-  EXPECT_TRUE(auth->admin(admin, kNow_ms).value().admin);
-  EXPECT_NE(refusal(auth->user(admin, kNow_ms)), "accepted");
-  EXPECT_NE(refusal(auth->admin(user, kNow_ms)), "accepted");
+  const std::string user = auth->mint(UserId("root"), {}, kNowMs).value();
+  const std::string admin = auth->mint(UserId("root"), {.kind = TokenKind::admin}, kNowMs).value();
+  EXPECT_EQ(refusal(auth->user(user, kNowMs)), "accepted");
+  EXPECT_TRUE(auth->admin(admin, kNowMs).value().admin);
+  EXPECT_NE(refusal(auth->user(admin, kNowMs)), "accepted");
+  EXPECT_NE(refusal(auth->admin(user, kNowMs)), "accepted");
 
   Claims claims = claims_of("root");
   claims.adm = true;
   claims.aud = {"tidemark", "tidemark-admin"};
   const std::string proud = sign_jwt(claims, local_key(dir)).value();
-  EXPECT_FALSE(auth->user(proud, kNow_ms).value().admin) << "adm in a user token says nothing";
-  EXPECT_THAT(refusal(auth->admin(proud, kNow_ms)), HasSubstr("signature is wrong"));
+  EXPECT_FALSE(auth->user(proud, kNowMs).value().admin) << "adm in a user token says nothing";
+  EXPECT_THAT(refusal(auth->admin(proud, kNowMs)), HasSubstr("signature is wrong"));
 
   const JwtKey admin_key = local_key(dir, "admin.key");
-  EXPECT_TRUE(auth->admin(sign_jwt(claims, admin_key).value(), kNow_ms));
-  EXPECT_THAT(refusal(auth->user(sign_jwt(claims, admin_key).value(), kNow_ms)), HasSubstr("signature is wrong"));
+  EXPECT_TRUE(auth->admin(sign_jwt(claims, admin_key).value(), kNowMs));
+  EXPECT_THAT(refusal(auth->user(sign_jwt(claims, admin_key).value(), kNowMs)), HasSubstr("signature is wrong"));
   claims.adm = false;
-  EXPECT_THAT(refusal(auth->admin(sign_jwt(claims, admin_key).value(), kNow_ms)), HasSubstr("adm"));
+  EXPECT_THAT(refusal(auth->admin(sign_jwt(claims, admin_key).value(), kNowMs)), HasSubstr("adm"));
   claims.adm = true;
   claims.aud = {"tidemark"};
-  EXPECT_THAT(refusal(auth->admin(sign_jwt(claims, admin_key).value(), kNow_ms)), HasSubstr("aud"));
+  EXPECT_THAT(refusal(auth->admin(sign_jwt(claims, admin_key).value(), kNowMs)), HasSubstr("aud"));
 }
 
 TEST(Auth, OnlyProperUsersDevicesAndLevelsAreTaken) {
   const TempDir dir;
   const auto auth = opened(dir);
   const auto answer = [&](const Claims& claims) {
-    return refusal(auth->user(sign_jwt(claims, local_key(dir)).value(), kNow_ms));
+    return refusal(auth->user(sign_jwt(claims, local_key(dir)).value(), kNowMs));
   };
   for (const std::string& sub : {std::string("1001"), std::string("a_b%c d"), std::string("用户😀"),
                                  std::string(64, 'x'), std::string("Group"), std::string("groups")})
@@ -229,7 +228,7 @@ TEST(Auth, NothingIsMintedThatWouldBeRefused) {
   const TempDir dir;
   const auto auth = opened(dir);
   const auto field = [&](const char* user, const MintOptions& options) {
-    const auto token = auth->mint(UserId(user), options, kNow_ms);
+    const auto token = auth->mint(UserId(user), options, kNowMs);
     return token ? std::string("minted") : token.error().field;
   };
   EXPECT_EQ(field("alice", {}), "minted");
@@ -247,23 +246,23 @@ TEST(Auth, APublicKeyInTheSettingsReplacesTheLocalSecret) {
   const std::string path = dir.write("key.pem", testing_keys::p256().public_pem);
   const auto signer = JwtKey::from_private_pem(testing_keys::p256().private_pem).value();
   const std::string foreign = sign_jwt(claims_of("alice"), signer, "any").value();
-  const std::string local = opened(dir)->mint(UserId("alice"), {}, kNow_ms).value();
+  const std::string local = opened(dir)->mint(UserId("alice"), {}, kNowMs).value();
 
   const auto strict = opened(dir, {.issuer = "app", .public_key = path});
-  EXPECT_EQ(refusal(strict->user(foreign, kNow_ms)), "accepted");
-  EXPECT_THAT(refusal(strict->user(local, kNow_ms)), HasSubstr("algorithm"));
-  EXPECT_EQ(strict->mint(UserId("alice"), {}, kNow_ms).error().code, ErrorCode::FORBIDDEN);
-  EXPECT_TRUE(strict->admin(strict->mint(UserId("a"), {.kind = TokenKind::admin}, kNow_ms).value(), kNow_ms));
+  EXPECT_EQ(refusal(strict->user(foreign, kNowMs)), "accepted");
+  EXPECT_THAT(refusal(strict->user(local, kNowMs)), HasSubstr("algorithm"));
+  EXPECT_EQ(strict->mint(UserId("alice"), {}, kNowMs).error().code, ErrorCode::FORBIDDEN);
+  EXPECT_TRUE(strict->admin(strict->mint(UserId("a"), {.kind = TokenKind::admin}, kNowMs).value(), kNowMs));
 
   const auto both = opened(dir, {.issuer = "app", .public_key = path, .allow_local = true});
-  EXPECT_EQ(refusal(both->user(foreign, kNow_ms)), "accepted");
-  EXPECT_EQ(refusal(both->user(local, kNow_ms)), "accepted");
-  EXPECT_EQ(refusal(both->user(both->mint(UserId("alice"), {}, kNow_ms).value(), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(both->user(foreign, kNowMs)), "accepted");
+  EXPECT_EQ(refusal(both->user(local, kNowMs)), "accepted");
+  EXPECT_EQ(refusal(both->user(both->mint(UserId("alice"), {}, kNowMs).value(), kNowMs)), "accepted");
 
   const auto other_issuer = opened(dir, {.issuer = "someone", .public_key = path});
-  EXPECT_THAT(refusal(other_issuer->user(foreign, kNow_ms)), HasSubstr("iss"));
+  EXPECT_THAT(refusal(other_issuer->user(foreign, kNowMs)), HasSubstr("iss"));
   const auto other_audience = opened(dir, {.audience = "chat", .public_key = path});
-  EXPECT_THAT(refusal(other_audience->user(foreign, kNow_ms)), HasSubstr("aud"));
+  EXPECT_THAT(refusal(other_audience->user(foreign, kNowMs)), HasSubstr("aud"));
 }
 
 TEST(Auth, UnusableKeyFilesStopTheStart) {
@@ -302,14 +301,14 @@ TEST(AuthReload, ANewJwksFileIsInForceAtTheNextLook) {
   put(dir, one_key('a'));
   const auto auth = opened(dir, {.jwks = dir.path("keys.json")});
   EXPECT_THAT(auth->warnings(), IsEmpty());
-  EXPECT_EQ(refusal(auth->user(token_by('a'), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(auth->user(token_by('a'), kNowMs)), "accepted");
   EXPECT_FALSE(auth->reload_if_changed(10'000).value());
   put(dir, one_key('b', true));
   EXPECT_FALSE(auth->reload_if_changed(10'999).value()) << "less than a second after the last look";
-  EXPECT_NE(refusal(auth->user(token_by('b'), kNow_ms)), "accepted");
+  EXPECT_NE(refusal(auth->user(token_by('b'), kNowMs)), "accepted");
   EXPECT_TRUE(auth->reload_if_changed(11'000).value());
-  EXPECT_EQ(refusal(auth->user(token_by('b'), kNow_ms)), "accepted");
-  EXPECT_NE(refusal(auth->user(token_by('a'), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(auth->user(token_by('b'), kNowMs)), "accepted");
+  EXPECT_NE(refusal(auth->user(token_by('a'), kNowMs)), "accepted");
   EXPECT_THAT(auth->warnings(), testing::ElementsAre(AllOf(HasSubstr("keys.json"), HasSubstr("key 2 (kid q)"))));
   EXPECT_FALSE(auth->reload_if_changed(12'000).value());
 }
@@ -321,14 +320,14 @@ TEST(AuthReload, ABrokenOrMissingFileLeavesTheOldKeysAndIsSaidOnce) {
   put(dir, "{\"keys\":[");
   EXPECT_THAT(auth->reload_if_changed(1'000).error().detail, HasSubstr("not valid JSON"));
   EXPECT_FALSE(auth->reload_if_changed(2'000).value());
-  EXPECT_EQ(refusal(auth->user(token_by('a'), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(auth->user(token_by('a'), kNowMs)), "accepted");
   std::filesystem::remove(dir.path("keys.json"));
   EXPECT_EQ(auth->reload_if_changed(3'000).error().code, ErrorCode::NOT_FOUND);
   EXPECT_FALSE(auth->reload_if_changed(4'000).value());
-  EXPECT_EQ(refusal(auth->user(token_by('a'), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(auth->user(token_by('a'), kNowMs)), "accepted");
   put(dir, one_key('b'));
   EXPECT_TRUE(auth->reload_if_changed(5'000).value());
-  EXPECT_EQ(refusal(auth->user(token_by('b'), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(auth->user(token_by('b'), kNowMs)), "accepted");
 }
 
 TEST(AuthReload, WithoutAKeyFileThereIsNothingToRead) {
@@ -345,33 +344,33 @@ TEST(AuthReload, TokensAreCheckedWhileKeysChange) {
   std::atomic<bool> stop = false;
   std::thread reader([&] {
     while (!stop) {
-      static_cast<void>(auth->user(a, kNow_ms));
-      static_cast<void>(auth->user(b, kNow_ms));
+      static_cast<void>(auth->user(a, kNowMs));
+      static_cast<void>(auth->user(b, kNowMs));
       static_cast<void>(auth->warnings());
     }
   });
   for (int i = 1; i <= 100; ++i) {
     put(dir, one_key(i % 2 == 0 ? 'a' : 'b'));
     EXPECT_TRUE(auth->reload_if_changed(i * 1'000).value_or(false));
-    EXPECT_TRUE(auth->user(i % 2 == 0 ? a : b, kNow_ms)) << i;
+    EXPECT_TRUE(auth->user(i % 2 == 0 ? a : b, kNowMs)) << i;
   }
   stop = true;
   reader.join();
-  EXPECT_TRUE(auth->user(a, kNow_ms));
+  EXPECT_TRUE(auth->user(a, kNowMs));
 }
 
 RC_GTEST_PROP(Auth, AnyTextIsRefused, (const std::string& text)) {
   static const TempDir dir;
   static const auto auth = opened(dir);
-  RC_ASSERT(!auth->user(text, kNow_ms));
-  RC_ASSERT(!auth->admin(text, kNow_ms));
+  RC_ASSERT(!auth->user(text, kNowMs));
+  RC_ASSERT(!auth->admin(text, kNowMs));
 }
 
 RC_GTEST_PROP(Auth, WhateverIsMintedIsTakenBack, (const std::string& user)) {
   static const TempDir dir;
   static const auto auth = opened(dir);
-  const auto token = auth->mint(UserId(user), {}, kNow_ms);
-  if (token) RC_ASSERT(auth->user(*token, kNow_ms).value().user.value == user);
+  const auto token = auth->mint(UserId(user), {}, kNowMs);
+  if (token) RC_ASSERT(auth->user(*token, kNowMs).value().user.value == user);
 }
 
 }  // namespace

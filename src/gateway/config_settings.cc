@@ -14,33 +14,34 @@ constexpr std::int64_t kTextBytesMax = 4'096;
 constexpr std::int64_t kMiB = 1'048'576;
 constexpr std::int64_t kGiB = 1'024 * kMiB;
 
-/// Reads and writes the member that `member(config)` refers to, as the alternative of SettingValue that fits its type.
-template <auto member>
+/// Reads and writes the member that `Member(config)` refers to, as the alternative of SettingValue that fits its type.
+template <auto Member>
 struct Access {
-  using Type = std::remove_cvref_t<decltype(member(std::declval<Config&>()))>;
+  using Type = std::remove_cvref_t<decltype(Member(std::declval<Config&>()))>;
   static constexpr bool kIsWord = std::is_enum_v<Type>;
 
   static SettingValue get(const Config& config) {
     if constexpr (kIsWord)
-      return static_cast<std::int64_t>(member(config));
+      return static_cast<std::int64_t>(Member(config));
     else
-      return member(config);
+      return Member(config);
   }
   static void set(Config& config, const SettingValue& value) {
     if constexpr (kIsWord)
-      member(config) = static_cast<Type>(std::get<std::int64_t>(value));
+      Member(config) = static_cast<Type>(std::get<std::int64_t>(value));
     else
-      member(config) = std::get<Type>(value);
+      Member(config) = std::get<Type>(value);
   }
 };
 
-template <auto member>
+template <auto Member>
 Setting made(Setting setting) {
-  setting.get = Access<member>::get;
-  setting.set = Access<member>::set;
+  setting.get = Access<Member>::get;
+  setting.set = Access<Member>::set;
   return setting;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): paths of members and whole initializers, not operands.
 #define TM_MEMBER(path) [](auto& config) -> auto& { return config.path; }
 #define TM_NUMBER(path, least, most, sentence)        \
   made<TM_MEMBER(path)>({.name = #path,               \
@@ -78,6 +79,7 @@ Setting made(Setting setting) {
                                 .get = nullptr,              \
                                 .set = nullptr})
 #define TM_PLAIN(path, least, most, sentence) TM_NUMBER(limits.path, least, most, sentence)
+// NOLINTEND(bugprone-macro-parentheses)
 
 std::vector<Setting> make_settings() {
   using enum ErrorCode;

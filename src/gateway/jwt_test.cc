@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kNow_ms = 1'700'000'000'000;
+constexpr std::int64_t kNowMs = 1'700'000'000'000;
 constexpr std::string_view kHeader = R"({"alg":"HS256","typ":"JWT"})";
 constexpr std::string_view kPayload =
     R"({"sub":"alice","aud":"tidemark","iss":"app","iat":1699999990,"exp":1700003600,"jti":"7"})";
@@ -39,7 +39,7 @@ std::string token(std::string_view payload, std::string_view header = kHeader) {
   return signed_by(secret(), header, payload);
 }
 Result<Claims> verify(std::string_view text) {
-  return verify_jwt(text, set_of(secret()), rules(), kNow_ms);
+  return verify_jwt(text, set_of(secret()), rules(), kNowMs);
 }
 
 /// The detail of the refusal, after checking what all refusals share.
@@ -54,9 +54,9 @@ Claims full_claims() {
   return {.sub = "älice \"x\"",
           .aud = {"other", "tidemark"},
           .iss = "app",
-          .exp_ms = kNow_ms + 1,
-          .iat_ms = kNow_ms - 1,
-          .nbf_ms = kNow_ms - 5000,
+          .exp_ms = kNowMs + 1,
+          .iat_ms = kNowMs - 1,
+          .nbf_ms = kNowMs - 5000,
           .jti = "j",
           .dev = "phone",
           .adm = true,
@@ -69,7 +69,7 @@ TEST(Jwt, ClaimsComeBackAsTheyWereSignedByEveryAlgorithm) {
                             JwtKey::from_private_pem(testing_keys::ed25519().private_pem).value()}) {
     SCOPED_TRACE(name_of(key.algorithm()));
     const auto text = sign_jwt(full_claims(), key, "k1").value();
-    const auto claims = verify_jwt(text, set_of(key, "k1"), rules(), kNow_ms);
+    const auto claims = verify_jwt(text, set_of(key, "k1"), rules(), kNowMs);
     ASSERT_TRUE(claims) << claims.error().detail;
     EXPECT_EQ(*claims, full_claims());
   }
@@ -161,9 +161,9 @@ TEST(Jwt, TimesAreCheckedWithTheLeewayAndNotBeyond) {
     return refusal(verify(sign_jwt({.sub = "a",
                                     .aud = {"tidemark"},
                                     .iss = "app",
-                                    .exp_ms = kNow_ms + exp_ms,
-                                    .iat_ms = kNow_ms + iat_ms,
-                                    .nbf_ms = nbf_ms ? std::optional(kNow_ms + *nbf_ms) : std::nullopt},
+                                    .exp_ms = kNowMs + exp_ms,
+                                    .iat_ms = kNowMs + iat_ms,
+                                    .nbf_ms = nbf_ms ? std::optional(kNowMs + *nbf_ms) : std::nullopt},
                                    secret())
                               .value()));
   };
@@ -219,12 +219,12 @@ TEST(Jwt, APublicKeyCannotBeUsedAsASecret) {
   // made here, so the MAC is computed with a text that only looks different to our own check.
   const auto attacker = JwtKey::from_secret(std::string(64, 'p')).value();
   const std::string confused = signed_by(attacker, R"({"alg":"HS256"})", kPayload);
-  EXPECT_THAT(refusal(verify_jwt(confused, set, rules(), kNow_ms)), HasSubstr("algorithm"));
+  EXPECT_THAT(refusal(verify_jwt(confused, set, rules(), kNowMs)), HasSubstr("algorithm"));
   const std::string lying = signed_by(attacker, R"({"alg":"RS256"})", kPayload);
-  EXPECT_THAT(refusal(verify_jwt(lying, set, rules(), kNow_ms)), HasSubstr("signature is wrong"));
+  EXPECT_THAT(refusal(verify_jwt(lying, set, rules(), kNowMs)), HasSubstr("signature is wrong"));
   const auto signer = JwtKey::from_private_pem(pair.private_pem).value();
-  EXPECT_EQ(refusal(verify_jwt(signed_by(signer, R"({"alg":"RS256"})", kPayload), set, rules(), kNow_ms)), "accepted");
-  EXPECT_THAT(refusal(verify_jwt(signed_by(signer, R"({"alg":"PS256"})", kPayload), set, rules(), kNow_ms)),
+  EXPECT_EQ(refusal(verify_jwt(signed_by(signer, R"({"alg":"RS256"})", kPayload), set, rules(), kNowMs)), "accepted");
+  EXPECT_THAT(refusal(verify_jwt(signed_by(signer, R"({"alg":"PS256"})", kPayload), set, rules(), kNowMs)),
               HasSubstr("algorithm"));
 }
 
@@ -232,12 +232,12 @@ TEST(Jwt, Es256TakesOnlySixtyFourByteSignatures) {
   const auto signer = JwtKey::from_private_pem(testing_keys::p256().private_pem).value();
   const JwtKeySet set = set_of(JwtKey::from_public_pem(testing_keys::p256().public_pem).value());
   const std::string good = signed_by(signer, R"({"alg":"ES256"})", kPayload);
-  EXPECT_EQ(refusal(verify_jwt(good, set, rules(), kNow_ms)), "accepted");
+  EXPECT_EQ(refusal(verify_jwt(good, set, rules(), kNowMs)), "accepted");
   const std::string text = good.substr(0, good.rfind('.') + 1);
   const std::string raw = base64url_decode(good.substr(text.size())).value();
   for (const std::string& bad :
        {raw.substr(1), raw + "x", std::string(64, '\0'), std::string(70, '\x30'), std::string()})
-    EXPECT_THAT(refusal(verify_jwt(text + base64url_encode(bad), set, rules(), kNow_ms)), HasSubstr("signature"));
+    EXPECT_THAT(refusal(verify_jwt(text + base64url_encode(bad), set, rules(), kNowMs)), HasSubstr("signature"));
 }
 
 TEST(Jwt, TheKidChoosesTheKeyAndAWrongOneIsRefused) {
@@ -247,7 +247,7 @@ TEST(Jwt, TheKidChoosesTheKeyAndAWrongOneIsRefused) {
   ASSERT_TRUE(set.add("old", old_key));
   ASSERT_TRUE(set.add("new", new_key));
   const auto answer = [&](const JwtKey& key, std::string_view header) {
-    return refusal(verify_jwt(signed_by(key, header, kPayload), set, rules(), kNow_ms));
+    return refusal(verify_jwt(signed_by(key, header, kPayload), set, rules(), kNowMs));
   };
   EXPECT_EQ(answer(old_key, R"({"alg":"HS256","kid":"old"})"), "accepted");
   EXPECT_EQ(answer(new_key, R"({"alg":"HS256","kid":"new"})"), "accepted");
