@@ -300,7 +300,7 @@ Result<void> TlsFilter::feed(std::string_view cipher_in, std::string& plain_out,
 
 Result<void> TlsFilter::encrypt(std::string_view plain, std::string& cipher_out) {
   if (impl_->error) return std::unexpected(*impl_->error);
-  TM_CHECK(impl_->handshake_done && !impl_->closed, "plain bytes outside an open TLS session");
+  if (!impl_->handshake_done || impl_->closed) return fail(ErrorCode::INTERNAL, "tls", "the session is not open");
   if (plain.empty()) return {};
   impl_->window = {{}, &cipher_out};
   ERR_clear_error();

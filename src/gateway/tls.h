@@ -63,7 +63,7 @@ class TlsFilter {
   /// tells the peer. An error (MALFORMED, field "tls") is final: send what there is, then close.
   Result<void> feed(std::string_view cipher_in, std::string& plain_out, std::string& cipher_out);
 
-  /// REQUIRES: handshake_done() and no close() yet.
+  /// INTERNAL before the handshake is done and after close(); nothing is sent then, and the filter stays as it is.
   Result<void> encrypt(std::string_view plain, std::string& cipher_out);
 
   /// Says that nothing more will be sent. Harmless before the handshake is done, after an error, or when repeated.

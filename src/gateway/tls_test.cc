@@ -183,6 +183,18 @@ TEST(TlsFilter, CloseBeforeTheHandshakeSaysNothing) {
   EXPECT_EQ(out, "");
 }
 
+TEST(TlsFilter, NothingIsEncryptedOutsideAnOpenSession) {
+  const auto c = client_context(), s = server_context();
+  TlsFilter early(*s);
+  std::string out;
+  EXPECT_FALSE(early.encrypt("too early", out));
+  Pair pair(*c, *s);
+  pair.server.filter.close(out);
+  out.clear();
+  EXPECT_FALSE(pair.server.filter.encrypt("too late", out));
+  EXPECT_EQ(out, "");
+}
+
 TEST(TlsFilter, ClientChecksNameAddressAndIssuer) {
   const auto s = server_context();
   const auto c = client_context();
