@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 namespace {
 

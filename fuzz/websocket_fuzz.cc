@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "gateway/websocket.h"
+#include "wire/websocket.h"
 
 namespace {
 

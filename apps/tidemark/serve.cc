@@ -69,7 +69,7 @@ Result<void> serve(const Config& config) {
   TM_ASSIGN(const auto warm, RocksWarm::open(rocks_options(config)));
   TM_ASSIGN(const auto server, Server::start(config, {*warm, clock, random, *authenticator, std::move(key)}));
   greet(config, server->port());
-  log_info("listening", {{"host", config.listen.host}, {"port", server->port()}, {"data", config.data}});
+  log_info("listening", {{"host", config.listen.host}, {"port", server->port()}, {"directory", config.data}});
   server->wait();
   log_info("stopped");
   return {};

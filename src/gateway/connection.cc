@@ -139,11 +139,11 @@ void Connection::respond(const HttpReply& reply) {
 }
 
 void Connection::send(std::string_view bytes) {
-  if (closed_) return;
+  if (closed_ || finishing_) return;
   if (tls_ == nullptr)
     out_.append(bytes);
   else if (!tls_->encrypt(bytes, out_))
-    return close();
+    return finish();  // what was queued before still leaves
   if (!std::exchange(flush_queued_, true)) owner_.flush_later(shared_from_this());
 }
 

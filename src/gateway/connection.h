@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "gateway/http_parser.h"
-#include "gateway/tls.h"
-#include "gateway/websocket.h"
+#include "wire/http_parser.h"
+#include "wire/tls.h"
+#include "wire/websocket.h"
 
 namespace tidemark {
 

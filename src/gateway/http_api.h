@@ -7,7 +7,7 @@
 
 #include "gateway/auth.h"
 #include "gateway/service.h"
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 namespace tidemark {
 

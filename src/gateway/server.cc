@@ -24,7 +24,7 @@
 #include "gateway/service.h"
 #include "gateway/settings.h"
 #include "gateway/task_threads.h"
-#include "gateway/websocket_handshake.h"
+#include "wire/websocket_handshake.h"
 #include "gateway/ws_link.h"
 #include "tidemark.pb.h"
 #include "wire/openapi.h"

@@ -10,7 +10,7 @@
 #include "gateway/auth.h"
 #include "gateway/service.h"
 #include "wire/dialect.h"
-#include "gateway/websocket.h"
+#include "wire/websocket.h"
 
 namespace tidemark {
 

@@ -1,4 +1,4 @@
-#include "gateway/tls.h"
+#include "wire/tls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

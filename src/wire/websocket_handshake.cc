@@ -1,4 +1,4 @@
-#include "gateway/websocket_handshake.h"
+#include "wire/websocket_handshake.h"
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>

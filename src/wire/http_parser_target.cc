@@ -1,4 +1,4 @@
-#include "gateway/http_parser_target.h"
+#include "wire/http_parser_target.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "gateway/tls.h"
+#include "wire/tls.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

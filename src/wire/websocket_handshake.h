@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/ports.h"
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 namespace tidemark {
 

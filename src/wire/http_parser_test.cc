@@ -1,4 +1,4 @@
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 namespace tidemark {
 

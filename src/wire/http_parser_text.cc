@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <boost/beast/http/status.hpp>
 
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "gateway/websocket.h"
+#include "wire/websocket.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket.hpp>
 
-#include "gateway/websocket.h"
-#include "gateway/websocket_handshake.h"
+#include "wire/websocket.h"
+#include "wire/websocket_handshake.h"
 
 namespace tidemark {
 namespace {

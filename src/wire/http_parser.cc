@@ -1,11 +1,11 @@
-#include "gateway/http_parser.h"
+#include "wire/http_parser.h"
 
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include "base/check.h"
-#include "gateway/http_parser_target.h"
+#include "wire/http_parser_target.h"
 
 namespace tidemark {
 namespace {

@@ -1,0 +1,409 @@
+#include "wire/convert_client.h"
+
+#include <charconv>
+#include <limits>
+
+#include "tidemark.pb.h"
+#include "wire/convert.h"
+
+namespace tidemark {
+namespace {
+
+using replica::Answer;
+
+/// The enum of that number. The enums of core and schema have the same numbers (wire/convert.cc asserts it); numbers of
+/// later versions stay what they are, where nothing of ours matches them, or become 0.
+template <typename Enum>
+Enum enum_from(int number) {
+  return number >= 0 && number <= std::numeric_limits<std::uint8_t>::max() ? static_cast<Enum>(number) : Enum{};
+}
+
+template <typename Enum>
+Enum known_or_first(int number, Enum last) {
+  return number >= 0 && number <= static_cast<int>(last) ? static_cast<Enum>(number) : Enum{};
+}
+
+/// A mode of a later version must not make the device start anew.
+Mode mode_from(pb::Mode mode) {
+  if (mode == pb::MODE_RESET) return Mode::reset;
+  return mode == pb::MODE_ROLLBACK ? Mode::rollback : Mode::delta;
+}
+
+std::vector<UserId> users_from(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::vector<UserId> users;
+  users.reserve(static_cast<std::size_t>(names.size()));
+  for (const std::string& name : names) users.emplace_back(name);
+  return users;
+}
+
+Interval interval_from(const pb::Interval& interval) {
+  return {Seq(interval.after()), Seq(interval.to())};
+}
+
+std::vector<Hidden> hidden_from(const google::protobuf::RepeatedPtrField<pb::Hidden>& ranges) {
+  std::vector<Hidden> hidden;
+  for (const pb::Hidden& range : ranges)
+    hidden.push_back({Seq(range.after()), Seq(range.to()), enum_from<HiddenReason>(range.reason())});
+  return hidden;
+}
+
+std::vector<Entry> entries_from(const google::protobuf::RepeatedPtrField<pb::Message>& messages) {
+  std::vector<Entry> entries;
+  entries.reserve(static_cast<std::size_t>(messages.size()));
+  for (const pb::Message& message : messages)
+    if (message.seq() != 0) entries.push_back(entry_from(message));
+  return entries;
+}
+
+/// `data` as it came: what a server has stored needs no second check.
+Body stored_body(const pb::Body& body) {
+  Body made;
+  if (!body.type().empty()) made.type = body.type();
+  made.text = body.text();
+  made.summary = body.summary();
+  made.data = body.data();
+  made.encrypted = body.encrypted();
+  for (const pb::Attachment& each : body.attachments())
+    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
+  return made;
+}
+
+Preview preview_from(const pb::Preview& preview) {
+  Preview made;
+  made.seq = Seq(preview.seq());
+  made.sender = UserId(preview.sender());
+  made.server_time = preview.server_time();
+  made.state = known_or_first(preview.state(), MessageState::deleted);
+  made.type = preview.type();
+  made.text = preview.text();
+  made.cut = preview.cut();
+  return made;
+}
+
+Cursor client_cursor(const pb::Cursor& cursor) {
+  Cursor made;
+  made.epoch.number = cursor.epoch();
+  const std::string& id = cursor.epoch_id();
+  std::from_chars(id.data(), id.data() + id.size(), made.epoch.id, 16);
+  made.mark = Mark(cursor.mark());
+  made.round = cursor.round();
+  return made;
+}
+
+/// The sentence of a code is known here; what the server added to it is the detail.
+Error error_from(const pb::Error& error) {
+  const auto known = error_code_named(error.code());
+  Error made{known.value_or(error.retryable() ? ErrorCode::RETRY_LATER : ErrorCode::INTERNAL)};
+  made.field = error.field();
+  made.retry_after_ms = error.retry_after_ms();
+  const std::string_view sentence = error_info(made.code).english;
+  if (!known) {
+    made.detail = error.code() + ": " + error.message();
+  } else if (error.message().starts_with(sentence)) {
+    std::string_view rest = std::string_view(error.message()).substr(sentence.size());
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    made.detail = rest;
+  } else {
+    made.detail = error.message();
+  }
+  return made;
+}
+
+// ---------------------------------------------------------------------------------------------------- answers
+
+Answer answer_from(const pb::Welcome& welcome) {
+  replica::Welcome made;
+  made.generation = welcome.session_generation();
+  made.mode = mode_from(welcome.mode());
+  made.head = client_cursor(welcome.head());
+  made.behind = welcome.behind();
+  made.highest_mutation = welcome.highest_mutation();
+  made.server_time = welcome.server_time();
+  made.user = UserId(welcome.user());
+  made.device = DeviceId(welcome.device());
+  made.heartbeat_ms = welcome.limits().heartbeat_ms();
+  return made;
+}
+
+Answer answer_from(const pb::SyncPage& page) {
+  replica::SyncAnswer made;
+  made.page.mode = mode_from(page.mode());
+  made.page.changes.reserve(static_cast<std::size_t>(page.changes_size()));
+  for (const pb::Change& change : page.changes()) made.page.changes.push_back(change_from(change));
+  made.page.after = Mark(page.after());
+  made.page.to = Mark(page.to());
+  made.page.p0 = Mark(page.p0());
+  made.page.p0_round = page.p0_round();
+  made.page.head = Mark(page.head());
+  made.page.more = page.more();
+  made.page.next = client_cursor(page.next());
+  made.page_token = page.page_token();
+  return made;
+}
+
+Answer answer_from(const pb::ConversationPage& page) {
+  ConversationPage made;
+  made.conversation = ConversationId(page.conversation_id());
+  made.messages = entries_from(page.messages());
+  made.touched = entries_from(page.touched());
+  made.after = Seq(page.after());
+  made.to = Seq(page.to());
+  made.covers = interval_from(page.covers());
+  made.as_of = Seq(page.as_of());
+  made.head = Seq(page.head());
+  made.floor = Seq(page.floor());
+  made.hidden = hidden_from(page.hidden());
+  made.more = page.more();
+  made.hole = interval_from(page.hole());
+  made.touch_cursor = Seq(page.touch_cursor());
+  return made;
+}
+
+Answer answer_from(const pb::HistoryPage& page) {
+  HistoryPage made;
+  made.conversation = ConversationId(page.conversation_id());
+  made.messages = entries_from(page.messages());
+  made.covers = interval_from(page.covers());
+  made.hidden = hidden_from(page.hidden());
+  made.end = page.end();
+  made.pending = page.pending();
+  made.as_of = Seq(page.as_of());
+  return made;
+}
+
+Answer answer_from(const pb::Sent& sent) {
+  SentReply made;
+  made.conversation = ConversationId(sent.conversation_id());
+  made.seq = Seq(sent.seq());
+  made.server_time = sent.server_time();
+  made.state = known_or_first(sent.state(), MessageState::deleted);
+  made.duplicate = sent.duplicate();
+  return made;
+}
+
+Answer answer_from(const pb::Mutated& mutated) {
+  MutatedReply made;
+  made.number = mutated.number();
+  made.conversation = ConversationId(mutated.conversation_id());
+  made.read = Seq(mutated.read_seq());
+  made.unread = {mutated.unread(), mutated.unread_exact()};
+  made.unread_flag = mutated.unread_flag();
+  made.clamped = mutated.clamped();
+  made.mark = Mark(mutated.mark());
+  return made;
+}
+
+PushItem push_item_from(const pb::PushItem& item) {
+  PushItem made;
+  made.index_after = Mark(item.index_after());
+  made.index_to = Mark(item.index_to());
+  made.round = item.round();
+  made.sort_time = item.sort_time();
+  made.mentioned = item.mentioned();
+  made.client_msg_id = item.client_msg_id();
+  if (item.has_summary()) made.summary = std::make_shared<const Change>(change_from(item.summary()));
+  made.conversation = ConversationId(item.conversation_id());
+  if (made.conversation.empty() && made.summary) made.conversation = made.summary->conversation;
+  if (item.to() == 0 && item.entry().seq() == 0) return made;
+  auto entry = std::make_shared<Entry>(entry_from(item.entry()));
+  // An entry that cannot be read still has its place.
+  if (!entry->seq) entry->seq = Seq(item.to());
+  made.entry = std::move(entry);
+  return made;
+}
+
+Answer answer_from(const pb::Push& push) {
+  replica::Push made;
+  made.items.reserve(static_cast<std::size_t>(push.items_size()));
+  for (const pb::PushItem& item : push.items()) made.items.push_back(push_item_from(item));
+  return made;
+}
+
+Answer answer_of(const pb::ServerFrame& frame) {
+  switch (frame.operation_case()) {
+    case pb::ServerFrame::kError:
+      return error_from(frame.error());
+    case pb::ServerFrame::kWelcome:
+      return answer_from(frame.welcome());
+    case pb::ServerFrame::kSync:
+      return answer_from(frame.sync());
+    case pb::ServerFrame::kConversationSync:
+      return answer_from(frame.conversation_sync());
+    case pb::ServerFrame::kHistory:
+      return answer_from(frame.history());
+    case pb::ServerFrame::kSent:
+      return answer_from(frame.sent());
+    case pb::ServerFrame::kMutated:
+      return answer_from(frame.mutated());
+    case pb::ServerFrame::kHeartbeat:
+      return replica::HeartbeatAnswer{Mark(frame.heartbeat().head()), frame.heartbeat().server_time()};
+    case pb::ServerFrame::kPush:
+      return answer_from(frame.push());
+    case pb::ServerFrame::kHint:
+      return replica::Hint{Mark(frame.hint().head())};
+    case pb::ServerFrame::kKick:
+      return replica::Kick{frame.kick().code(), frame.kick().terminal(), frame.kick().message()};
+    default:
+      return replica::Unknown{};
+  }
+}
+
+// --------------------------------------------------------------------------------------------------- requests
+
+void put(const Body& body, pb::Body& out) {
+  out.set_type(body.type);
+  out.set_text(body.text);
+  out.set_summary(body.summary);
+  out.set_data(body.data);
+  for (const Attachment& file : body.attachments) {
+    pb::Attachment& made = *out.add_attachments();
+    made.set_url(file.url);
+    made.set_size(file.size_bytes);
+    made.set_mime(file.mime);
+    made.set_hash(file.hash);
+  }
+  out.set_encrypted(body.encrypted);
+}
+
+/// Writes each operation into its place in the frame.
+struct Writer {
+  const HelloExtras& extras;
+  pb::ClientFrame& frame;
+
+  void operator()(const replica::Hello& hello) const {
+    pb::HelloRequest& out = *frame.mutable_hello();
+    out.set_token(extras.token);
+    out.set_device(hello.device.value);
+    out.set_install(hello.install.value);
+    out.set_platform(extras.platform);
+    out.set_app_version(extras.app_version);
+    if (!hello.cursor.empty()) to_pb(hello.cursor, *out.mutable_cursor());
+    out.set_session_generation(hello.session_generation);
+    out.set_next_mutation(hello.next_mutation);
+  }
+  void operator()(const replica::Sync& sync) const {
+    pb::SyncRequest& out = *frame.mutable_sync();
+    if (!sync.cursor.empty()) to_pb(sync.cursor, *out.mutable_cursor());
+    out.set_p0(sync.p0.value);
+    out.set_p0_round(sync.p0_round);
+    out.set_below(sync.below.value);
+    out.set_limit(sync.limit);
+    out.set_bodies(static_cast<pb::Bodies>(sync.bodies));
+    out.set_recent(sync.recent);
+    out.set_byte_budget(sync.byte_budget);
+    out.set_page_token(sync.page_token);
+  }
+  void operator()(const replica::ConversationSync& sync) const {
+    pb::ConversationSyncRequest& out = *frame.mutable_conversation_sync();
+    out.set_conversation_id(sync.conversation.value);
+    out.set_after(sync.after.value);
+    for (const Interval& range : sync.known) {
+      pb::Interval& made = *out.add_known();
+      made.set_after(range.after.value);
+      made.set_to(range.to.value);
+    }
+    out.set_limit(sync.limit);
+    out.set_touch_cursor(sync.touch_cursor.value);
+    out.set_to(sync.to.value);
+  }
+  void operator()(const replica::History& history) const {
+    pb::HistoryRequest& out = *frame.mutable_history();
+    out.set_conversation_id(history.conversation.value);
+    if (history.before) out.set_before(history.before->value);
+    if (history.after) out.set_after(history.after->value);
+    out.set_limit(history.limit);
+  }
+  void operator()(const replica::Send& send) const {
+    pb::SendRequest& out = *frame.mutable_send();
+    out.set_to(send.to.value);
+    out.set_conversation_id(send.conversation.value);
+    out.set_client_msg_id(send.client_msg_id);
+    out.set_client_time(send.client_time);
+    put(send.body, *out.mutable_body());
+    out.set_reply_to(send.reply_to.value);
+    for (const UserId& user : send.mentions) out.add_mentions(user.value);
+    out.set_priority(static_cast<pb::Priority>(send.priority));
+  }
+  void operator()(const replica::Mutate& mutate) const {
+    pb::MutateRequest& out = *frame.mutable_mutate();
+    const replica::MutationItem& item = mutate.item;
+    out.set_number(item.number);
+    if (item.kind == replica::MutationKind::read) {
+      out.mutable_read()->set_conversation_id(item.conversation.value);
+      out.mutable_read()->set_seq(item.seq.value);
+    } else {
+      out.mutable_mark_unread()->set_conversation_id(item.conversation.value);
+    }
+  }
+  void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
+  void operator()(const replica::Heartbeat& heartbeat) const {
+    to_pb(heartbeat.cursor, *frame.mutable_heartbeat()->mutable_cursor());
+  }
+};
+
+}  // namespace
+
+Entry entry_from(const pb::Message& message) {
+  Entry entry;
+  entry.seq = Seq(message.seq());
+  entry.kind = enum_from<EntryKind>(message.kind());
+  entry.ord = message.ord();
+  entry.server_time = message.server_time();
+  entry.sender = UserId(message.sender());
+  entry.sender_device = DeviceId(message.sender_device());
+  entry.client_msg_id = message.client_msg_id();
+  entry.client_time = message.client_time();
+  entry.priority = known_or_first(message.priority(), Priority::low);
+  entry.state = known_or_first(message.state(), MessageState::deleted);
+  entry.revision = Seq(message.revision());
+  entry.reply_to = Seq(message.reply_to());
+  entry.mentions = users_from(message.mentions());
+  if (message.has_body()) entry.body = stored_body(message.body());
+  if (message.has_member()) {
+    MemberChange change;
+    change.action = enum_from<MemberAction>(message.member().action());
+    change.users = users_from(message.member().users());
+    change.role = known_or_first(message.member().role(), Role::owner);
+    entry.member = std::move(change);
+  }
+  if (message.has_config()) entry.config = ConfigChange{message.config().title()};
+  return entry;
+}
+
+Change change_from(const pb::Change& change) {
+  Change made;
+  made.conversation = ConversationId(change.conversation_id());
+  made.kind = enum_from<ConversationKind>(change.kind());
+  made.mark = Mark(change.mark());
+  made.head_seq = Seq(change.head_seq());
+  made.top = Seq(change.top());
+  made.sort_time = change.sort_time();
+  made.member = change.member();
+  made.role = known_or_first(change.role(), Role::owner);
+  for (const pb::Period& period : change.periods())
+    made.periods.push_back({Seq(period.join()), Seq(period.leave()), Seq(period.visible_from())});
+  made.read = Seq(change.read_seq());
+  made.unread_flag = change.unread_flag();
+  made.unread = {change.unread(), change.unread_exact()};
+  made.cleared = Seq(change.cleared_seq());
+  made.touch_seq = Seq(change.touch_seq());
+  made.title = change.title();
+  made.peer = UserId(change.peer());
+  made.preview = preview_from(change.preview());
+  made.messages = entries_from(change.messages());
+  made.covers = interval_from(change.covers());
+  made.more_messages = change.more_messages();
+  made.hidden = hidden_from(change.hidden());
+  return made;
+}
+
+replica::ServerFrame frame_from(const pb::ServerFrame& frame) {
+  return {frame.id(), answer_of(frame)};
+}
+
+void to_pb(const replica::Request& request, const HelloExtras& extras, pb::ClientFrame& out) {
+  out.set_id(request.id);
+  std::visit(Writer{extras, out}, request.operation);
+}
+
+}  // namespace tidemark
