@@ -18,10 +18,10 @@ using ::testing::SizeIs;
 
 class LogTest : public ::testing::Test {
  protected:
-  LogTest() {
+  void SetUp() override {
     set_log_sink([this](std::string_view line) { lines_.emplace_back(line); });
   }
-  ~LogTest() override {
+  void TearDown() override {
     set_log_sink({});
     set_log(LogLevel::info, LogFormat::text);
   }

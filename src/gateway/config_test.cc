@@ -22,10 +22,10 @@ Result<Config> load_text(const std::string& text) {
   const TempDir dir;
   return load_config(dir.write("tidemark.toml", text), {}, {});
 }
-Result<Config> load_environment(Environment environment) {
+Result<Config> load_environment(const Environment& environment) {
   return load_config("", environment, {});
 }
-Result<Config> load_overrides(std::vector<std::string> overrides) {
+Result<Config> load_overrides(const std::vector<std::string>& overrides) {
   return load_config("", {}, overrides);
 }
 
@@ -249,7 +249,7 @@ TEST(Config, EveryLimitIsExplainedInTheHeaderWithTheSameErrorCode) {
     ++limits;
     const std::size_t member = header.find("  std::int64_t " + std::string(setting.name.substr(7)) + " = ");
     ASSERT_NE(member, header.npos);
-    const std::size_t comment = header.rfind(";", member);
+    const std::size_t comment = header.rfind(';', member);
     const std::string text = header.substr(comment, member - comment);
     const std::size_t arrow = text.find("-> ");
     ASSERT_EQ(arrow != text.npos, setting.refusal.has_value());
