@@ -81,7 +81,7 @@ class ReadsWorld {
   Seq join(const ConversationId& id, const UserId& user, Seq visible_from = Seq()) {
     Conversation group = *view.conversation(id);
     const Seq at = view.line(id).seq + 1;
-    if (!visible_from) visible_from = at;
+    if (!visible_from || visible_from > at) visible_from = at;
     tell_state(id, view.append(id, member_entry(MemberAction::joined, user)));
     group.members.push_back({user, Role::member, at});
     view.put(group);
