@@ -1,0 +1,196 @@
+// Delivery without sockets: what each link is given, in order, and when it is told to pull instead.
+#include "engine/delivery.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace tidemark {
+namespace {
+
+class TestPort final : public DeliveryPort {
+ public:
+  void push(SessionId session, std::span<const PushRef> items) override {
+    for (const PushRef& ref : items) pushed[session].push_back(ref.item.index_to.value);
+    ++frames[session];
+  }
+  void hint(SessionId session, Mark head) override { hints[session].push_back(head.value); }
+  void end(SessionId session, LinkEnd reason) override { ended[session] = reason; }
+  bool blocked(SessionId session) const override { return blocked_sessions.contains(session); }
+
+  std::map<SessionId, std::vector<std::uint64_t>> pushed;
+  std::map<SessionId, int> frames;
+  std::map<SessionId, std::vector<std::uint64_t>> hints;
+  std::map<SessionId, LinkEnd> ended;
+  std::map<SessionId, bool> blocked_sessions;
+};
+
+class DeliveryTest : public testing::Test {
+ protected:
+  void attach(SessionId session, const std::string& device, std::uint64_t cursor, Mode mode = Mode::delta) {
+    LoginReply login;
+    login.mode = mode;
+    login.head.mark = Mark(head_);
+    delivery_.attach({session, UserId("B"), DeviceId(device), login, Mark(cursor)}, now_);
+  }
+  /// `count` messages to B, in one round.
+  void messages(int count, std::size_t text_bytes = 10) {
+    std::vector<Notice> notices;
+    for (int i = 0; i < count; ++i) {
+      auto entry = std::make_shared<Entry>();
+      entry->seq = Seq(head_ + 1);
+      entry->sender = UserId("A");
+      entry->client_msg_id = "secret";
+      entry->body.text = std::string(text_bytes, 'x');
+      notices.push_back({ConversationId("A_B"), entry, 1, {{UserId("B"), Mark(head_), Mark(head_ + 1), 0, false, {}}}});
+      ++head_;
+    }
+    delivery_.publish(notices, now_);
+  }
+  std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
+    std::vector<std::uint64_t> numbers;
+    for (std::uint64_t i = from; i <= to; ++i) numbers.push_back(i);
+    return numbers;
+  }
+
+  TestPort port_;
+  Delivery delivery_{port_, {}};
+  std::int64_t now_ = 1'000;
+  std::uint64_t head_ = 0;
+};
+using DeliveryConformance = DeliveryTest;
+
+TEST_F(DeliveryConformance, S36_a_backlog_of_51_is_fifty_entries_and_one_hint) {
+  attach(1, "B1", 0);
+  messages(50);
+  EXPECT_EQ(port_.pushed[1], range(1, 50));
+  EXPECT_TRUE(port_.hints[1].empty());
+  delivery_.acknowledge(1, Mark(50), now_);
+  messages(51);
+  EXPECT_EQ(port_.pushed[1], range(1, 100));
+  EXPECT_EQ(port_.hints[1], (std::vector<std::uint64_t>{101}));
+  // Nothing is pushed until a sync answer reaches the head; that answer arms again.
+  messages(1);
+  EXPECT_EQ(port_.pushed[1].size(), 100u);
+  delivery_.pulling(1);
+  delivery_.answered(1, Mark(102), true, now_);
+  messages(1);
+  EXPECT_EQ(port_.pushed[1].back(), 103u);
+}
+
+TEST_F(DeliveryConformance, S16_a_returning_device_far_behind_gets_a_hint_and_no_bodies) {
+  attach(1, "B1", 0);
+  messages(120);
+  delivery_.detach(1, now_);
+  port_ = {};
+  attach(2, "B1", 0);
+  EXPECT_TRUE(port_.pushed[2].empty());
+  EXPECT_EQ(port_.hints[2], (std::vector<std::uint64_t>{120}));
+}
+
+TEST_F(DeliveryTest, a_device_that_was_away_for_a_moment_is_pushed_what_it_missed) {
+  attach(1, "B1", 0);
+  messages(10);
+  delivery_.detach(1, now_);
+  messages(5);
+  attach(2, "B1", 10);
+  EXPECT_EQ(port_.pushed[2], range(11, 15));
+  EXPECT_TRUE(port_.hints[2].empty());
+}
+
+TEST_F(DeliveryTest, a_slow_socket_costs_one_hint_and_bounded_memory) {
+  attach(1, "B1", 0);
+  attach(2, "B2", 0);
+  port_.blocked_sessions[1] = true;
+  for (int i = 0; i < 10'000; ++i) {
+    messages(1);
+    delivery_.acknowledge(2, Mark(head_), now_);
+  }
+  EXPECT_TRUE(port_.pushed[1].empty());
+  EXPECT_EQ(port_.hints[1].size(), 1u);
+  EXPECT_EQ(port_.pushed[2].size(), 10'000u) << "nobody else slows down";
+}
+
+TEST_F(DeliveryTest, a_socket_that_takes_again_gets_what_waited) {
+  attach(1, "B1", 0);
+  port_.blocked_sessions[1] = true;
+  messages(20);
+  port_.blocked_sessions.clear();
+  delivery_.unblocked(1, now_);
+  EXPECT_EQ(port_.pushed[1], range(1, 20));
+}
+
+TEST_F(DeliveryTest, bytes_are_bounded_as_entries_are) {
+  attach(1, "B1", 0);
+  messages(10, 20'000);
+  EXPECT_EQ(port_.pushed[1], range(1, 3));
+  EXPECT_EQ(port_.hints[1].size(), 1u);
+}
+
+TEST_F(DeliveryTest, what_is_not_acknowledged_is_pushed_again_and_then_the_link_ends) {
+  attach(1, "B1", 0);
+  messages(3);
+  delivery_.acknowledge(1, Mark(1), now_);
+  port_.pushed.clear();
+  for (int i = 0; i < 3; ++i) {
+    now_ += 9'999;
+    delivery_.tick(now_);
+    EXPECT_TRUE(port_.pushed[1].empty());
+    now_ += 1;
+    delivery_.tick(now_);
+    EXPECT_EQ(port_.pushed[1], range(2, 3)) << "from the acknowledged mark";
+    port_.pushed.clear();
+  }
+  now_ += 10'000;
+  delivery_.tick(now_);
+  EXPECT_EQ(port_.ended.at(1), LinkEnd::unacknowledged);
+  EXPECT_EQ(delivery_.sessions(), 0u);
+}
+
+TEST_F(DeliveryTest, an_acknowledged_link_is_left_alone) {
+  attach(1, "B1", 0);
+  messages(3);
+  delivery_.acknowledge(1, Mark(3), now_);
+  port_.pushed.clear();
+  for (int i = 0; i < 100; ++i) delivery_.tick(now_ += 10'000);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  EXPECT_FALSE(port_.ended.contains(1));
+}
+
+TEST_F(DeliveryTest, a_new_link_of_a_device_replaces_the_old_one) {
+  attach(1, "B1", 0);
+  attach(2, "B2", 0);
+  attach(3, "B1", 0);
+  EXPECT_EQ(port_.ended.at(1), LinkEnd::replaced);
+  messages(1);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  EXPECT_EQ(port_.pushed[2], range(1, 1));
+  EXPECT_EQ(port_.pushed[3], range(1, 1));
+  delivery_.detach(1, now_);  // its late end touches nothing
+  EXPECT_EQ(delivery_.sessions(), 2u);
+}
+
+TEST_F(DeliveryTest, a_sync_answer_arms_although_more_came_meanwhile) {
+  attach(1, "B1", 0, Mode::reset);
+  EXPECT_EQ(port_.hints[1].size(), 1u);
+  messages(2);
+  delivery_.pulling(1);
+  messages(3);  // while the answer was on its way, which ends at 2
+  delivery_.answered(1, Mark(2), true, now_);
+  EXPECT_EQ(port_.pushed[1], range(3, 5));
+  messages(1);
+  EXPECT_EQ(port_.pushed[1].back(), 6u);
+}
+
+TEST_F(DeliveryTest, users_without_links_are_forgotten_after_a_while) {
+  attach(1, "B1", 0);
+  messages(1);
+  delivery_.detach(1, now_);
+  delivery_.tick(now_ + 59'999);
+  EXPECT_EQ(delivery_.users(), 1u);
+  delivery_.tick(now_ + 60'000);
+  EXPECT_EQ(delivery_.users(), 0u);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,600 @@
+// The commit round as a whole: commands in, durable state and notices out.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/test_world.h"
+#include "store/keys.h"
+
+namespace tidemark {
+namespace {
+
+const Receiver* receiver(const Notice& notice, const std::string& user) {
+  for (const Receiver& each : notice.receivers)
+    if (each.user.value == user) return &each;
+  return nullptr;
+}
+
+std::vector<Entry> log_of(EngineWorld& world, const std::string& conversation) {
+  std::vector<Entry> log;
+  StoreView view = world.view();
+  view.entries(ConversationId(conversation), Seq(), Seq(1u << 30), Direction::up, [&](const Entry& entry) {
+    log.push_back(entry);
+    return true;
+  });
+  EXPECT_FALSE(view.failure());
+  return log;
+}
+
+TEST(Conformance, S01_first_send) {
+  EngineWorld world;
+  SendCommand m1 = world.message("A", "B", "hi");
+  m1.device = DeviceId("A1");
+  const auto sent = world.get<SentReply>(m1);
+  EXPECT_EQ(sent, (SentReply{ConversationId("A_B"), Seq(1), world.clock.wall, MessageState::live, false}));
+  const Change of_b = world.change("B", "A_B");
+  EXPECT_EQ(of_b.head_seq, Seq(1));
+  EXPECT_EQ(of_b.unread, (Unread{1, true}));
+  EXPECT_EQ(world.change("A", "A_B").unread, (Unread{0, true}));
+  const auto notices = world.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].entry->sender_device, DeviceId("A1"));
+  ASSERT_NE(receiver(notices[0], "A"), nullptr) << "the sender's other devices are told";
+  EXPECT_EQ(receiver(notices[0], "B")->after, Mark(0));
+  EXPECT_EQ(receiver(notices[0], "B")->to, Mark(1));
+}
+
+TEST(Conformance, S02_retry_after_a_lost_ack) {
+  EngineWorld world;
+  const SendCommand m1 = world.message("A", "B", "hi");
+  const auto first = world.get<SentReply>(m1);
+  world.take_notices();
+  world.clock.pass(5'000);
+  auto again = world.get<SentReply>(m1);
+  EXPECT_TRUE(again.duplicate);
+  again.duplicate = false;
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(log_of(world, "A_B").size(), 1u);
+  EXPECT_TRUE(world.take_notices().empty()) << "nobody is told of a duplicate";
+}
+
+TEST(Conformance, S04_two_copies_at_once) {
+  EngineWorld world;
+  const SendCommand m1 = world.message("A", "B", "hi");
+  std::vector<std::optional<Result<Reply>>> answers(20);
+  for (auto& answer : answers) world.submit(m1, &answer);
+  world.run();
+  int fresh = 0;
+  for (const auto& answer : answers) {
+    ASSERT_TRUE(answer && *answer);
+    const auto& sent = std::get<SentReply>(**answer);
+    EXPECT_EQ(sent.seq, Seq(1));
+    fresh += sent.duplicate ? 0 : 1;
+  }
+  EXPECT_EQ(fresh, 1);
+  EXPECT_EQ(log_of(world, "A_B").size(), 1u);
+}
+
+TEST(Conformance, S05_same_id_other_body) {
+  EngineWorld world;
+  SendCommand m1 = world.message("A", "B", "yes");
+  world.get<SentReply>(m1);
+  m1.body.text = "no";
+  EXPECT_EQ(world.refused(m1), ErrorCode::CLIENT_MSG_ID_CONFLICT);
+  ASSERT_EQ(log_of(world, "A_B").size(), 1u);
+  EXPECT_EQ(log_of(world, "A_B")[0].body.text, "yes");
+  m1.client_msg_id = world.message("A", "B", "").client_msg_id;
+  EXPECT_EQ(world.get<SentReply>(m1).seq, Seq(2));
+}
+
+TEST(Conformance, S06_same_id_two_conversations) {
+  EngineWorld world;
+  SendCommand m1 = world.message("A", "B", "hi");
+  EXPECT_EQ(world.get<SentReply>(m1).seq, Seq(1));
+  m1.to = UserId("C");
+  const auto other = world.get<SentReply>(m1);
+  EXPECT_FALSE(other.duplicate);
+  EXPECT_EQ(other.conversation, ConversationId("A_C"));
+  EXPECT_EQ(other.seq, Seq(1));
+}
+
+TEST(Conformance, S07_S09_the_window_of_retries) {
+  EngineWorld world;
+  const SendCommand m1 = world.message("A", "B", "hi");
+  const auto first = world.get<SentReply>(m1);
+  world.clock.pass(22 * kHourMs + 59 * kMinuteMs);
+  const auto inside = world.get<SentReply>(m1);
+  EXPECT_TRUE(inside.duplicate);
+  EXPECT_EQ(inside.seq, first.seq);
+  world.clock.pass(2 * kMinuteMs);
+  EXPECT_EQ(world.refused(m1), ErrorCode::CLIENT_MSG_ID_EXPIRED);
+  // However long it lasts, and whatever has been dropped by then.
+  for (int hour = 0; hour < 80; ++hour) {
+    world.clock.pass(kHourMs);
+    EXPECT_EQ(world.refused(m1), ErrorCode::CLIENT_MSG_ID_EXPIRED);
+    world.send("C", "D", "time passes");
+  }
+  EXPECT_EQ(log_of(world, "A_B").size(), 1u);
+}
+
+TEST(Conformance, S09_an_id_without_a_time_of_its_own_is_found_whatever_client_time_says) {
+  EngineWorld world;
+  SendCommand m1 = world.message("A", "B", "hi");
+  m1.client_msg_id = "k1";
+  m1.client_time = world.clock.wall - 20 * kHourMs;
+  EXPECT_FALSE(world.get<SentReply>(m1).duplicate);
+  for (const std::int64_t claimed : {0L, -22 * kHourMs, 9 * kMinuteMs}) {
+    m1.client_time = world.clock.wall + claimed;
+    EXPECT_TRUE(world.get<SentReply>(m1).duplicate);
+  }
+  m1.client_time = 0;
+  EXPECT_EQ(world.refused(m1), ErrorCode::CLIENT_TIME_REQUIRED);
+  m1.admin = true;
+  EXPECT_TRUE(world.get<SentReply>(m1).duplicate);
+  EXPECT_EQ(log_of(world, "A_B").size(), 1u);
+}
+
+TEST(Conformance, S08_expired_without_ever_being_sent) {
+  EngineWorld world;
+  SendCommand m1 = world.message("A", "B", "late", world.clock.wall - 3 * 24 * kHourMs);
+  EXPECT_EQ(world.refused(m1), ErrorCode::CLIENT_MSG_ID_EXPIRED);
+  EXPECT_TRUE(log_of(world, "A_B").empty());
+  m1.client_msg_id = world.message("A", "B", "").client_msg_id;
+  EXPECT_EQ(world.get<SentReply>(m1).server_time, world.clock.wall);
+}
+
+struct Group {
+  std::string id;
+  std::uint64_t head = 0;
+};
+
+Group make_group(EngineWorld& world, const std::string& owner, std::vector<std::string> members) {
+  CreateGroupCommand command;
+  command.creator = UserId(owner);
+  command.title = "G";
+  for (const std::string& member : members) command.members.emplace_back(member);
+  const auto made = world.get<GroupReply>(command);
+  return {made.group.id.value, made.head.value};
+}
+
+RemoveMemberCommand remove(const std::string& by, const Group& group, const std::string& user) {
+  RemoveMemberCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.removed = UserId(user);
+  return command;
+}
+
+AddMembersCommand add(const std::string& by, const Group& group, const std::string& user) {
+  AddMembersCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.added = {UserId(user)};
+  return command;
+}
+
+TEST(Conformance, S11_a_refused_send_is_not_remembered) {
+  EngineWorld world;
+  const Group g = make_group(world, "O", {"A", "B"});
+  world.get<GroupReply>(remove("O", g, "A"));
+  const SendCommand m1 = world.message("A", g.id, "hi");
+  EXPECT_EQ(world.refused(m1), ErrorCode::NOT_MEMBER);
+  EXPECT_EQ(world.refused(world.message("stranger", g.id, "hi")), ErrorCode::CONVERSATION_NOT_FOUND);
+  EXPECT_EQ(world.refused(world.message("stranger", "group_999", "hi")), ErrorCode::CONVERSATION_NOT_FOUND);
+  world.get<GroupReply>(add("O", g, "A"));
+  const auto sent = world.get<SentReply>(m1);
+  EXPECT_FALSE(sent.duplicate);
+  EXPECT_EQ(std::ranges::count_if(log_of(world, g.id), [](const Entry& e) { return e.countable(); }), 1);
+}
+
+TEST(Conformance, S13_clocks_that_are_wrong) {
+  EngineWorld world;
+  // Order is that of arrival, whatever the (accepted) ids say.
+  world.get<SentReply>(world.message("A", "B", "1", world.clock.wall + 9 * kMinuteMs));
+  world.get<SentReply>(world.message("A", "B", "2", world.clock.wall - 3 * kHourMs));
+  world.get<SentReply>(world.message("A", "B", "3"));
+  const auto log = log_of(world, "A_B");
+  ASSERT_EQ(log.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(log[i].body.text, std::to_string(i + 1));
+    EXPECT_EQ(log[i].server_time, world.clock.wall);
+  }
+  EXPECT_EQ(world.refused(world.message("A", "B", "x", world.clock.wall + 48 * kHourMs)),
+            ErrorCode::CLIENT_MSG_ID_EXPIRED);
+  // The server's own clock goes back: times stand still, numbers go on.
+  world.clock.wall -= kHourMs;
+  const auto later = world.send("A", "B", "4");
+  EXPECT_EQ(later.seq, Seq(4));
+  EXPECT_EQ(later.server_time, log[2].server_time);
+}
+
+TEST(Conformance, F11_claimed_times_move_nothing) {
+  EngineWorld world;
+  const std::int64_t now = world.clock.wall;
+  const std::vector<std::pair<std::int64_t, bool>> stamps = {
+      {now - kHourMs, true}, {now, true},   {now + 7 * kMinuteMs, true}, {now + 10 * 365 * 24 * kHourMs, false},
+      {1, false},            {-5, false}};
+  std::uint64_t accepted = 0;
+  for (const auto& [claimed, taken] : stamps) {
+    SendCommand command = world.message("u1", "u2", "x");
+    command.client_msg_id = "id" + std::to_string(claimed);
+    command.client_time = claimed;
+    const auto reply = world.call(command);
+    EXPECT_EQ(reply.has_value(), taken) << claimed;
+    if (reply) EXPECT_EQ(std::get<SentReply>(*reply).seq, Seq(++accepted));
+    EXPECT_EQ(world.send("u2", "u1", "y").seq, Seq(++accepted));
+  }
+  EXPECT_EQ(world.change("u1", "u1_u2").unread.count, stamps.size());
+}
+
+TEST(Conformance, S15_S128_an_ack_means_durable_whatever_dies_when) {
+  // One step later each time: reads, commits that are lost, commits that are there and were not acknowledged.
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    EngineWorld world;
+    world.send("A", "B", "before");
+    world.plan->fail_at(step);
+    const SendCommand m1 = world.message("A", "B", "hi");
+    auto reply = world.call(m1);
+    const bool acknowledged = reply.has_value();
+    const Seq seq = acknowledged ? std::get<SentReply>(*reply).seq : Seq();
+    if (!acknowledged) EXPECT_TRUE(error_info(reply.error().code).retryable) << reply.error().message();
+    world.plan->clear();
+    world.crash(step % 2 == 0 ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept);
+    if (acknowledged) {
+      ASSERT_EQ(log_of(world, "A_B").size(), 2u);
+      EXPECT_EQ(log_of(world, "A_B")[1].seq, seq);
+    }
+    const auto retried = world.get<SentReply>(m1);
+    if (acknowledged) EXPECT_TRUE(retried.duplicate);
+    EXPECT_EQ(retried.seq, Seq(2));
+    const auto log = log_of(world, "A_B");
+    ASSERT_EQ(log.size(), 2u);
+    EXPECT_EQ(log[1].body.text, "hi");
+    EXPECT_EQ(world.change("B", "A_B").unread.count, 2u);
+  }
+}
+
+TEST(Engine, a_failed_round_answers_retry_later_and_goes_on_by_itself) {
+  EngineWorld world;
+  world.send("A", "B", "1");
+  for (const FaultStep step : {FaultStep::commit_before, FaultStep::commit_after}) {
+    world.plan->fail(step);
+    const SendCommand m = world.message("A", "B", "2");
+    auto refused = world.call(m);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::RETRY_LATER);
+    EXPECT_GT(refused.error().retry_after_ms, 0u);
+    EXPECT_FALSE(world.engine().status().writable);
+    EXPECT_FALSE(world.engine().status().problem.empty());
+    EXPECT_EQ(world.change("B", "A_B").head_seq, world.change("A", "A_B").head_seq) << "reads go on";
+    // The recovery fails once, and is not tried again at once.
+    world.plan->fail(FaultStep::recover);
+    EXPECT_EQ(world.refused(m), ErrorCode::RETRY_LATER);
+    EXPECT_EQ(world.refused(m), ErrorCode::RETRY_LATER);
+    world.clock.pass(1'000);
+    EXPECT_EQ(world.get<SentReply>(m).duplicate, step == FaultStep::commit_after);
+    EXPECT_TRUE(world.engine().status().writable);
+  }
+  const auto log = log_of(world, "A_B");
+  ASSERT_EQ(log.size(), 3u);
+  for (std::size_t i = 0; i < log.size(); ++i) EXPECT_EQ(log[i].seq, Seq(i + 1));
+}
+
+TEST(Conformance, S140_a_full_disk) {
+  EngineWorld world;
+  world.send("A", "B", "1");
+  world.disk->set_full(true);
+  EXPECT_EQ(world.refused(world.message("A", "B", "2")), ErrorCode::RETRY_LATER);
+  world.clock.pass(5'000);
+  EXPECT_EQ(world.refused(world.message("A", "B", "2")), ErrorCode::RETRY_LATER);
+  EXPECT_EQ(world.change("B", "A_B").unread.count, 1u);
+  world.disk->set_full(false);
+  world.clock.pass(5'000);
+  EXPECT_EQ(world.send("A", "B", "2").seq, Seq(2));
+}
+
+TEST(Engine, a_damaged_row_voids_the_command_alone) {
+  EngineWorld world;
+  world.send("A", "B", "1");
+  world.send("C", "D", "1");
+  world.disk->damage(Table::users, keys::user(UserId("A")));
+  world.crash();
+  std::optional<Result<Reply>> hurt;
+  std::optional<Result<Reply>> fine;
+  world.submit(world.message("A", "B", "2"), &hurt);
+  world.submit(world.message("C", "D", "2"), &fine);
+  world.run();
+  ASSERT_TRUE(hurt && fine);
+  ASSERT_FALSE(*hurt);
+  EXPECT_EQ(hurt->error().code, ErrorCode::INTERNAL);
+  ASSERT_TRUE(*fine);
+  EXPECT_EQ(std::get<SentReply>(**fine).seq, Seq(2));
+}
+
+TEST(Conformance, S45_S46_S49_read_pointers) {
+  EngineWorld world;
+  for (int i = 0; i < 30; ++i) world.send("B", "A", std::to_string(i));
+  world.get<MutatedReply>(world.read_to("A", "A_B", 20));
+  EXPECT_EQ(world.change("A", "A_B").unread, (Unread{10, true}));
+  world.take_notices();
+
+  auto read = world.get<MutatedReply>(world.read_to("A", "A_B", 30));
+  EXPECT_EQ(read.read, Seq(30));
+  EXPECT_EQ(read.unread, (Unread{0, true}));
+  EXPECT_FALSE(read.clamped);
+  auto notices = world.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  ASSERT_EQ(notices[0].receivers.size(), 1u) << "the peer's index is not touched";
+  EXPECT_EQ(notices[0].receivers[0].user, UserId("A"));
+  ASSERT_NE(notices[0].receivers[0].summary, nullptr);
+  EXPECT_EQ(notices[0].receivers[0].summary->read, Seq(30));
+  EXPECT_EQ(notices[0].receivers[0].summary->unread, (Unread{0, true}));
+
+  const Mark before = world.view().user(UserId("A")).mark;
+  read = world.get<MutatedReply>(world.read_to("A", "A_B", 25));
+  EXPECT_EQ(read.read, Seq(30));
+  EXPECT_EQ(world.view().user(UserId("A")).mark, before) << "what changes nothing moves nothing";
+  EXPECT_TRUE(world.take_notices().empty());
+
+  read = world.get<MutatedReply>(world.read_to("A", "A_B", 99));
+  EXPECT_EQ(read.read, Seq(30));
+  EXPECT_TRUE(read.clamped);
+  world.send("B", "A", "31");
+  EXPECT_EQ(world.change("A", "A_B").unread, (Unread{1, true})) << "born unread";
+}
+
+TEST(Conformance, S50_mark_unread) {
+  EngineWorld world;
+  for (int i = 0; i < 30; ++i) world.send("B", "A", "x");
+  world.get<MutatedReply>(world.read_to("A", "A_B", 30));
+  MutateCommand mark;
+  mark.user = UserId("A");
+  mark.change = MarkUnreadCommand{UserId("A"), ConversationId("A_B")};
+  const auto marked = world.get<MutatedReply>(mark);
+  EXPECT_TRUE(marked.unread_flag);
+  EXPECT_EQ(marked.read, Seq(30));
+  EXPECT_EQ(marked.unread, (Unread{0, true}));
+  EXPECT_TRUE(world.change("A", "A_B").unread_flag);
+  world.get<MutatedReply>(world.read_to("A", "A_B", 29));
+  EXPECT_TRUE(world.change("A", "A_B").unread_flag) << "a read below the pointer changes nothing";
+  world.get<MutatedReply>(world.read_to("A", "A_B", 30));
+  EXPECT_FALSE(world.change("A", "A_B").unread_flag);
+}
+
+TEST(Conformance, S51_own_sends_are_neutral) {
+  EngineWorld world;
+  for (int i = 0; i < 30; ++i) world.send("B", "A", "x");
+  world.get<MutatedReply>(world.read_to("A", "A_B", 20));
+  world.send("A", "B", "quick reply");
+  EXPECT_EQ(world.change("A", "A_B").unread, (Unread{10, true}));
+  EXPECT_EQ(world.change("A", "A_B").read, Seq(20));
+
+  EngineOptions options;
+  options.params.read_on_send = true;
+  EngineWorld moving(options);
+  for (int i = 0; i < 30; ++i) moving.send("B", "A", "x");
+  moving.get<MutatedReply>(moving.read_to("A", "A_B", 20));
+  moving.send("A", "B", "quick reply");
+  EXPECT_EQ(moving.change("A", "A_B").unread, (Unread{0, true}));
+  EXPECT_EQ(moving.change("A", "A_B").read, Seq(31));
+}
+
+TEST(Conformance, S52_F19_pointers_merge_by_max_in_any_order) {
+  EngineWorld world;
+  for (int i = 0; i < 100; ++i) world.send("B", "A", "x");
+  for (const std::uint64_t seq : {28, 25, 100, 40, 70, 100})
+    world.get<MutatedReply>(world.read_to("A", "A_B", seq));
+  EXPECT_EQ(world.change("A", "A_B").read, Seq(100));
+  EXPECT_EQ(world.change("A", "A_B").unread.count, 0u);
+}
+
+TEST(Engine, mutations_are_answered_once_and_the_same_again) {
+  EngineWorld world;
+  for (int i = 0; i < 5; ++i) world.send("B", "A", "x");
+  const auto first = world.get<MutatedReply>(world.read_to("A", "A_B", 3, 1));
+  world.get<MutatedReply>(world.read_to("A", "A_B", 5, 2));
+  EXPECT_EQ(world.get<MutatedReply>(world.read_to("A", "A_B", 3, 1)), first) << "as it was answered then";
+  EXPECT_EQ(world.refused(world.read_to("A", "A_B", 4, 1)), ErrorCode::MUTATION_CONFLICT);
+  world.get<MutatedReply>(world.read_to("A", "A_B", 5, 100));
+  EXPECT_EQ(world.refused(world.read_to("A", "A_B", 3, 1)), ErrorCode::MUTATION_EXPIRED);
+  EXPECT_EQ(world.refused(world.read_to("A", "A_B", 3, 36)), ErrorCode::MUTATION_EXPIRED);
+  world.get<MutatedReply>(world.read_to("A", "A_B", 3, 37));
+  world.crash();
+  EXPECT_EQ(world.refused(world.read_to("A", "A_B", 4, 37)), ErrorCode::MUTATION_CONFLICT);
+}
+
+TEST(Conformance, S151_body_sizes) {
+  EngineWorld world;
+  for (const std::string unit : {"a", "中", "😀"}) {
+    std::string text;
+    while (text.size() + unit.size() <= world.params().body_bytes_max) text += unit;
+    SendCommand at_limit = world.message("A", "B", text);
+    const auto sent = world.get<SentReply>(at_limit);
+    EXPECT_EQ(log_of(world, "A_B").back().body.text, text);
+    SendCommand above = world.message("A", "B", text + unit);
+    EXPECT_EQ(world.refused(above), ErrorCode::TOO_LARGE);
+    above.body.text = "small";
+    EXPECT_EQ(world.get<SentReply>(above).seq, sent.seq + 1) << "the refused id is not used up";
+  }
+}
+
+TEST(Conformance, S99_ids_that_look_alike_are_different_conversations) {
+  EngineWorld world;
+  std::set<std::string> ids;
+  const std::pair<const char*, const char*> pairs[] = {{"a_b", "c"}, {"a", "b_c"}, {"group%5F1", "x"}, {"9", "10"}, {"7", "7"}};
+  for (const auto& [a, b] : pairs) {
+    SendCommand there = world.message(a, b, "there");
+    there.to = UserId(b);
+    there.conversation = {};
+    SendCommand back = world.message(b, a, "back");
+    back.to = UserId(a);
+    back.conversation = {};
+    const auto first = world.get<SentReply>(there);
+    EXPECT_EQ(world.get<SentReply>(back).conversation, first.conversation);
+    EXPECT_TRUE(ids.insert(first.conversation.value).second) << first.conversation.value;
+    EXPECT_EQ(log_of(world, first.conversation.value).size(), 2u);
+  }
+  EXPECT_TRUE(ids.contains("9_10"));
+  EXPECT_EQ(world.change("7", "7_7").unread.count, 0u);
+}
+
+TEST(Engine, groups_create_add_remove_leave_and_hand_over) {
+  EngineWorld world;
+  const Group g = make_group(world, "O", {"A", "B", "A"});
+  EXPECT_EQ(g.head, 1u);
+  EXPECT_EQ(world.refused(add("A", g, "C")), ErrorCode::FORBIDDEN);
+  EXPECT_EQ(world.refused(add("stranger", g, "C")), ErrorCode::CONVERSATION_NOT_FOUND);
+  world.send("A", g.id, "before C");
+  world.take_notices();
+  world.get<GroupReply>(add("O", g, "C"));
+  auto notices = world.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].receivers.size(), 4u);
+  EXPECT_NE(receiver(notices[0], "C")->summary, nullptr);
+  EXPECT_EQ(receiver(notices[0], "A")->summary, nullptr);
+  EXPECT_EQ(world.change("C", g.id).unread.count, 0u);
+  world.send("A", g.id, "after C");
+  EXPECT_EQ(world.change("C", g.id).unread.count, 1u);
+
+  // The owner leaves: the eldest takes over, and each user's index stays a chain.
+  std::map<std::string, Mark> at;
+  for (const char* user : {"O", "A", "B", "C"}) at[user] = world.view().user(UserId(user)).mark;
+  world.take_notices();
+  const auto left = world.get<GroupReply>(remove("O", g, "O"));
+  EXPECT_EQ(left.group.members.size(), 3u);
+  EXPECT_EQ(left.group.members[0].user, UserId("A"));
+  EXPECT_EQ(left.group.members[0].role, Role::owner);
+  notices = world.take_notices();
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_EQ(receiver(notices[1], "O"), nullptr) << "nothing after his own leave";
+  for (const Notice& notice : notices)
+    for (const Receiver& each : notice.receivers) {
+      EXPECT_EQ(each.after, at[each.user.value]);
+      at[each.user.value] = each.to;
+    }
+  EXPECT_EQ(world.refused(world.message("O", g.id, "x")), ErrorCode::NOT_MEMBER);
+  EXPECT_EQ(world.change("O", g.id).unread.count, 0u);
+  EXPECT_FALSE(world.change("O", g.id).member);
+}
+
+TEST(Engine, an_idempotency_key_makes_one_group) {
+  EngineWorld world;
+  CreateGroupCommand create;
+  create.creator = UserId("A");
+  create.title = "G";
+  create.idempotency_key = "key";
+  const auto first = world.get<GroupReply>(create);
+  world.crash();
+  const auto again = world.get<GroupReply>(create);
+  EXPECT_TRUE(again.duplicate);
+  EXPECT_EQ(again.group.id, first.group.id);
+  create.title = "H";
+  EXPECT_EQ(world.refused(create), ErrorCode::IDEMPOTENCY_CONFLICT);
+  create.idempotency_key = "other";
+  EXPECT_NE(world.get<GroupReply>(create).group.id, first.group.id);
+}
+
+TEST(Engine, logins_raise_the_generation_and_find_out_copies) {
+  EngineWorld world;
+  LoginCommand login;
+  login.user = UserId("A");
+  login.device = DeviceId("phone");
+  login.install = InstallId("i1");
+  EXPECT_EQ(world.get<LoginReply>(login).generation, 1u);
+  EXPECT_EQ(world.get<LoginReply>(login).generation, 2u) << "the welcome was lost";
+  login.generation = 2;
+  EXPECT_EQ(world.get<LoginReply>(login).generation, 3u);
+  world.get<NoReply>(DeviceSeenCommand{UserId("A"), DeviceId("phone"), 3, Mark()});
+  EXPECT_EQ(world.refused(login), ErrorCode::NEW_INSTALL_REQUIRED) << "3 was in use";
+  login.install = InstallId("i2");
+  EXPECT_EQ(world.get<LoginReply>(login).generation, 4u);
+  login.cursor = {world.view().epoch(), Mark(50), 1};
+  login.generation = 4;
+  EXPECT_EQ(world.get<LoginReply>(login).mode, Mode::reset) << "a mark that was never given";
+  login.generation = 5;
+  login.cursor.epoch.id ^= 1;
+  EXPECT_EQ(world.get<LoginReply>(login).mode, Mode::rollback);
+}
+
+TEST(Engine, devices_of_a_user_are_bounded) {
+  EngineOptions options;
+  options.params.devices_max = 3;
+  EngineWorld world(options);
+  LoginCommand login;
+  login.user = UserId("A");
+  for (int i = 0; i < 6; ++i) {
+    login.device = DeviceId("d" + std::to_string(i));
+    world.clock.pass(1'000);
+    world.get<LoginReply>(login);
+  }
+  StoreView view = world.view();
+  std::set<std::string> kept;
+  for (const Device& device : view.devices(UserId("A"))) kept.insert(device.id.value);
+  EXPECT_EQ(kept, (std::set<std::string>{"d3", "d4", "d5"}));
+}
+
+// What the index says equals what a naive walk over everything says, with blocks so small that rows move all the time,
+// and after restarts at any point.
+RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {
+  EngineOptions options;
+  options.state.block_rows = 2;
+  options.state.users_max = 3;
+  options.state.conversations_max = 3;
+  EngineWorld world(options);
+  const std::vector<std::string> users = {"a", "b", "c", "d", "e"};
+  struct Seen {
+    Mark mark;
+    Mark head_mark;
+  };
+  std::map<std::string, std::map<std::string, Seen>> expected;  // user, conversation
+  const auto steps = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
+      rc::gen::tuple(rc::gen::inRange(0, 5), rc::gen::inRange(0, 5), rc::gen::inRange(0, 10)));
+  for (const auto& [from, to, what] : steps) {
+    const std::string& sender = users[static_cast<std::size_t>(from)];
+    const std::string& peer = users[static_cast<std::size_t>(to)];
+    if (what == 0) world.crash();
+    if (what <= 6) {
+      world.send(sender, peer, "x");
+    } else {
+      const std::string id = std::min(sender, peer) + "_" + std::max(sender, peer);
+      world.call(world.read_to(sender, id, static_cast<std::uint64_t>(what - 6)));
+    }
+    for (const Notice& notice : world.take_notices())
+      for (const Receiver& each : notice.receivers) {
+        Seen& seen = expected[each.user.value][notice.conversation.value];
+        seen.mark = each.to;
+        if (notice.entry) seen.head_mark = each.to;
+      }
+  }
+  for (const std::string& user : users) {
+    StoreView view = world.view();
+    std::map<std::string, Mark> by_head;
+    Mark last = Mark(~std::uint64_t{0});
+    view.by_head_mark(UserId(user), Mark(), Mark(1u << 30), Direction::down, [&](const UserConversation& row) {
+      RC_ASSERT(row.head_mark < last);
+      last = row.head_mark;
+      RC_ASSERT(by_head.emplace(row.conversation.value, row.head_mark).second);
+      RC_ASSERT(row.mark() == (expected[user][row.conversation.value].mark));
+      return true;
+    });
+    RC_ASSERT(by_head.size() == expected[user].size());
+    for (const auto& [conversation, seen] : expected[user]) RC_ASSERT(by_head[conversation] == seen.head_mark);
+    std::set<std::string> by_state;
+    view.by_state_mark(UserId(user), Mark(), Mark(1u << 30), Direction::up, [&](const UserConversation& row) {
+      RC_ASSERT(by_state.insert(row.conversation.value).second);
+      return true;
+    });
+    for (const auto& [conversation, seen] : expected[user])
+      RC_ASSERT(by_state.contains(conversation) == (seen.mark != seen.head_mark || by_state.contains(conversation)));
+    RC_ASSERT(!view.failure());
+  }
+}
+
+}  // namespace
+}  // namespace tidemark
