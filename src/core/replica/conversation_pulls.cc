@@ -40,7 +40,7 @@ void Conversations::open(const ConversationId& id) {
     ws_.raise(HistoryEvent{id, true, std::nullopt});
     return;
   }
-  held->synced_to = {};
+  held->synced_to = held->newest_for = {};
   held->exhausted = false;
   held->retry = {};
   look(*held);
@@ -56,19 +56,30 @@ void Conversations::close(const ConversationId& id) {
   open_.erase(id);
 }
 
-/// Somebody looks at it: its newest rows are wanted.
+/// Somebody looks at it: its newest rows are wanted, and the changes of the older ones.
 void Conversations::look(Held& held) {
   const ConversationState& state = held.state;
-  const Seq head = std::max(state.object.head_seq, state.object.touch_seq);
-  if (!head || head <= held.synced_to) return;
+  const Seq head = state.object.head_seq;
+  if (!head) return;
   if (state.coverage.empty()) {
-    held.want_newest = true;
-  } else if (head > state.touched) {
+    want_newest(held);
+  } else if (const Seq changed = std::max(head, state.object.touch_seq); changed > state.touched) {
+    if (changed <= held.synced_to) return;
     held.want_sync = true;
-  } else {
-    return;
+    want(held);
+  } else if (head > state.tail) {
+    want_newest(held);  // what is held came from further down
   }
+}
+
+/// Once for a head: a server that does not show that entry is not asked again.
+bool Conversations::want_newest(Held& held) {
+  const Seq head = held.state.object.head_seq;
+  if (held.newest_for == head) return false;
+  held.newest_for = head;
+  held.want_newest = true;
   want(held);
+  return true;
 }
 
 void Conversations::scroll_back(const ConversationId& id, Seq before) {
@@ -101,16 +112,11 @@ bool Conversations::covered_back_to(const ConversationId& id, std::int64_t serve
   if (held->pull || held->wants()) return false;
   const Seq head = held->state.object.head_seq;
   const auto range = known_ranges(*held).range_of(head);
-  if (!range) {
-    if (held->newest_for == head) return true;  // the server shows no such row
-    held->newest_for = head;
-    held->want_newest = true;
-  } else {
-    if (at_bottom(*held, range->after)) return true;
-    const auto oldest = held->notes.upper_bound(range->after);
-    if (oldest != held->notes.end() && oldest->second.server_time < server_time) return true;
-    held->want_before = range->after + 1;
-  }
+  if (!range) return !want_newest(*held);
+  if (at_bottom(*held, range->after)) return true;
+  const auto oldest = held->notes.upper_bound(range->after);
+  if (oldest != held->notes.end() && oldest->second.server_time < server_time) return true;
+  held->want_before = range->after + 1;
   want(*held);
   return false;
 }
@@ -175,10 +181,10 @@ std::optional<std::int64_t> Conversations::next_work_ms() const {
 
 void Conversations::on_link_down() {
   for (auto& [id, held] : ws_.conversations) {
-    if (held.pull) look(held);  // whatever was asked is asked anew where somebody looks
-    held.pull.reset();
     held.touch_cursor = held.touch_to = {};
+    held.newest_for = {};
     held.retry = {};
+    if (std::exchange(held.pull, std::nullopt)) look(held);  // what was asked is asked anew
   }
 }
 
@@ -210,7 +216,7 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   for (const Entry& row : page.messages) take_row(*held, row, Notify::yes);
   const bool moved = page.to > state.touched;
   state.touched = std::max(state.touched, page.to);
-  state.tail = std::max(state.tail, page.to);
+  if (page.covers.after < page.covers.to) state.tail = std::max(state.tail, page.covers.to);
   if (page.floor) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.floor);
   held->retry = {};
   if (page.more && !moved) return ws_.fail(held->retry);
@@ -229,15 +235,16 @@ void Conversations::on_history_page(const Pending& asked, const HistoryPage& pag
   ConversationState& state = ws_.edit(*held);
   // A page read before changes that are applied here would take rows back. Nothing pushed so far changes other rows
   // (touches_nothing), and what may have done so is asked for again by conversation sync, so every page may be taken.
-  if (state.coverage.empty()) state.touched = page.as_of;
-  cover(*held, page.covers, page.hidden);
+  const bool brought_nothing = page.covers.after >= page.covers.to;
+  if (!brought_nothing) {
+    if (state.coverage.empty()) state.touched = page.as_of;
+    state.tail = std::max(state.tail, page.covers.to);
+    cover(*held, page.covers, page.hidden);
+  }
   for (const Entry& row : page.messages) take_row(*held, row, Notify::no);
-  state.tail = std::max(state.tail, page.covers.to);
   const bool end = page.end && !asked.forward;
   if (end && !ends_for_now(page.hidden)) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.covers.after);
-  const bool brought_nothing = page.covers.after >= page.covers.to && page.messages.empty();
   held->exhausted = (end && ends_for_now(page.hidden)) || (brought_nothing && !page.pending);
-  if (state.coverage.empty()) held->synced_to = std::max(page.as_of, state.object.head_seq);
   held->retry = {};
   if (page.pending) {
     // The rest is still being read from where it is slow: asked again in a while.

@@ -38,7 +38,7 @@ void Conversations::take_summary(const Change& change) {
   state.named = ws_.device().pass.id;
   const bool clears_flag = change.unread_flag && held.local_flag == false;
   if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
-  if (change.covers.after < change.covers.to || !change.messages.empty()) take_messages(held, change);
+  if (change.covers.after < change.covers.to) take_messages(held, change);
   if (!state.coverage.empty() && state.object.touch_seq > std::max(state.touched, held.synced_to)) {
     held.want_sync = true;
     want(held);
@@ -121,7 +121,8 @@ Conversations::Part Conversations::take_entry(const PushItem& item, std::optiona
 Conversations::Part Conversations::pass_over(Held* held, const Entry& entry, const ConversationId& id) {
   const RowNote note = note_of(entry, ws_.device().user);
   if (held && entry.seq > held->state.tail) {
-    held->want_sync = true;
+    held->want_sync = entry.seq > held->state.touched;
+    if (!held->want_sync) held->want_newest = true;  // what is held came from further down
     want(*held);
   }
   if (!note.mine || entry.client_msg_id.empty()) return Part::taken;

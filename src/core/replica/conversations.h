@@ -61,6 +61,7 @@ class Conversations {
   void prune(Held& held);
   void want(Held& held);
   void look(Held& held);
+  bool want_newest(Held& held);
   void ask_next(Held& held);
   void ask_again(Held& held, const Pending& asked);
   void stop_asking(Held& held);

@@ -90,7 +90,8 @@ bool apply_summary(ConversationState& state, const Held& held, const Change& sum
   object = std::move(next);
   state.stale = false;
   lower_unread(state, held.notes, state.local_read);
-  if (held.local_flag) object.unread_flag = *held.local_flag;
+  state.server_flag = summary.unread_flag;
+  object.unread_flag = held.local_flag.value_or(state.server_flag);
   return true;
 }
 

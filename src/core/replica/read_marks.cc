@@ -144,7 +144,9 @@ void ReadMarks::on_mutated(const Pending& asked, const MutatedReply& reply) {
   // Clamped: what comes above the head is born unread.
   if (reply.clamped) state.local_read = std::min(state.local_read, reply.read);
   lower_unread(state, held->notes, reply.read);
-  if (!held->local_flag) state.object.unread_flag = reply.unread_flag;
+  // The answer may have been overtaken by a summary of a later change.
+  if (reply.mark >= state.object.mark) state.server_flag = reply.unread_flag;
+  state.object.unread_flag = held->local_flag.value_or(state.server_flag);
 }
 
 void ReadMarks::on_refused(const Pending& asked, const Error& error) {
@@ -158,8 +160,11 @@ void ReadMarks::on_refused(const Pending& asked, const Error& error) {
   close(asked.key);
   Held* held = ws_.find(item.conversation);
   if (held == nullptr) return;
-  if (error.code != ErrorCode::MUTATION_EXPIRED && error.code != ErrorCode::MUTATION_CONFLICT)
+  if (error.code != ErrorCode::MUTATION_EXPIRED && error.code != ErrorCode::MUTATION_CONFLICT) {
+    ConversationState& refused = ws_.edit(*held);
+    refused.object.unread_flag = held->local_flag.value_or(refused.server_flag);
     return ws_.raise(ChangeRefusedEvent{item.conversation, error});
+  }
   // The number is spent, the change is not: merged by max, it may be made again under a new one.
   ConversationState& state = ws_.edit(*held);
   if (item.kind == MutationKind::read) {

@@ -50,6 +50,7 @@ struct ConversationState {
   Seq touched;                // all changes up to here are applied to all rows held
   std::optional<Seq> bottom;  // nothing at or below can be seen, as the server said
   Seq local_read;             // where this device has read to
+  bool server_flag = false;   // the unread flag as the server last told it
   bool wants_read = false;    // local_read is yet to be told to the server
   bool wants_unread = false;  // the unread flag is yet to be told, after local_read
   std::uint64_t named = 0;    // the last snapshot that named it
