@@ -47,8 +47,7 @@ void give_newest(ConversationPage& page, Rows rows, Seq bound, Seq floor) {
 Result<ConversationPage> conversation_page(View& view, const CoreParams& params, const ConversationSyncQuery& query) {
   TM_ASSIGN(const std::uint32_t limit, limit_of(query.limit, params.page_default, params.page_max));
   TM_ASSIGN(const Intervals known, known_of(query));
-  const UserConversation* row = view.user_conversation(query.user, query.conversation);
-  if (!row) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  TM_ASSIGN(const UserConversation* row, index_row(view, query.user, query.conversation));
   const Seq head = view.line(query.conversation).seq;
   const Seq last = as_of(*row, head);
   const Seq to = query.to ? std::min(query.to, last) : last;

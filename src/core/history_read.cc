@@ -106,8 +106,7 @@ Result<void> check_start(const HistoryQuery& query) {
 Result<HistoryPage> history_page(View& view, const CoreParams& params, const HistoryQuery& query) {
   TM_TRY(check_start(query));
   TM_ASSIGN(const std::uint32_t limit, limit_of(query.limit, params.page_default, params.page_max));
-  const UserConversation* row = view.user_conversation(query.user, query.conversation);
-  if (!row) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  TM_ASSIGN(const UserConversation* row, index_row(view, query.user, query.conversation));
   const Seq head = view.line(query.conversation).seq;
   const Reading reading{
       view, query, *row, lower_bound_of(*row), upper_bound_of(*row, head), limit, params.sync_bytes_max};

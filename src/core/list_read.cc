@@ -102,15 +102,14 @@ Result<ConversationList> list_page(View& view, const CoreParams& params, const U
 
 Result<Change> one_change(View& view, const CoreParams& params, const UserId& user,
                           const ConversationId& conversation) {
-  const UserConversation* row = view.user_conversation(user, conversation);
-  if (!row) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  TM_ASSIGN(const UserConversation* row, index_row(view, user, conversation));
   return change_of(view, params, user, *row);
 }
 
 Result<Conversation> group_row(View& view, const UserId& user, const ConversationId& id) {
+  TM_ASSIGN(const UserConversation* row, index_row(view, user, id));
   const Conversation* group = view.conversation(id);
-  const UserConversation* row = view.user_conversation(user, id);
-  if (!group || !row || group->kind != ConversationKind::group)
+  if (!group || group->kind != ConversationKind::group)
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
   return *group;

@@ -5,6 +5,8 @@
 
 #include "core/visibility.h"
 
+#include "core/conversation_id.h"
+
 namespace tidemark {
 
 PageSize page_of(std::uint64_t limit, std::uint64_t bytes) {
@@ -70,6 +72,13 @@ Result<std::uint32_t> limit_of(std::uint32_t asked, std::uint32_t standard, std:
                                std::string_view field) {
   if (asked > most) return fail(ErrorCode::OUT_OF_RANGE, std::string(field), "1 to " + std::to_string(most));
   return asked == 0 ? standard : asked;
+}
+
+Result<const UserConversation*> index_row(View& view, const UserId& user, const ConversationId& id) {
+  TM_TRY(parse_conversation(id));
+  const UserConversation* row = view.user_conversation(user, id);
+  if (row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  return row;
 }
 
 }  // namespace tidemark

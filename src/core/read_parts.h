@@ -18,6 +18,10 @@ struct PageSize {
   bool at_least_one = true;  // the first row is given even when it alone is above `bytes`
 };
 
+/// The user's row of a conversation he is, or was, in. What is no canonical id is refused as such;
+/// CONVERSATION_NOT_FOUND for everything unknown or foreign alike.
+Result<const UserConversation*> index_row(View& view, const UserId& user, const ConversationId& id);
+
 /// A page of `limit` messages as clients ask for it: at most four rows a message.
 PageSize page_of(std::uint64_t limit, std::uint64_t bytes);
 

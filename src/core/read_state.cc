@@ -5,6 +5,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/read_parts.h"
 #include "core/unread.h"
 #include "core/visibility.h"
 
@@ -26,13 +27,6 @@ struct Changed {
   std::vector<Notice> notices;
 };
 
-Result<const UserConversation*> own_row(View& view, const UserId& user, const ConversationId& id) {
-  TM_TRY(parse_conversation(id));
-  const UserConversation* row = view.user_conversation(user, id);
-  if (row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-  return row;
-}
-
 /// Tells all devices of the user what his row is now.
 void tell_state(Draft& draft, const UserId& user, const ConversationId& id, std::vector<Notice>& notices) {
   Receiver receiver = draft.touch_state(user, id, nullptr);
@@ -41,7 +35,7 @@ void tell_state(Draft& draft, const UserId& user, const ConversationId& id, std:
 }
 
 Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
-  TM_ASSIGN(const UserConversation* before, own_row(draft, command.user, command.conversation));
+  TM_ASSIGN(const UserConversation* before, index_row(draft, command.user, command.conversation));
   const LineHead head = draft.line(command.conversation);
   const Seq last = upper_bound_of(*before, head.seq);
   const Seq wanted = std::min(command.seq, last);
@@ -62,7 +56,7 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
 }
 
 Result<Changed> mark_unread(Draft& draft, const MarkUnreadCommand& command) {
-  TM_ASSIGN(const UserConversation* before, own_row(draft, command.user, command.conversation));
+  TM_ASSIGN(const UserConversation* before, index_row(draft, command.user, command.conversation));
   Changed changed;
   if (!before->unread_flag) {
     draft.edit_row(command.user, command.conversation).unread_flag = true;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "core/decide.h"
+#include "core/decide_parts.h"
 #include "store/keys.h"
 #include "store/row_codec.h"
 #include "store/store_view.h"
@@ -31,13 +32,24 @@ Result<void> Engine::open() {
   return {};
 }
 
+namespace {
+/// About what a command holds in memory while it waits.
+std::size_t size_of(const Command& command) {
+  constexpr std::size_t kFixed = 512;
+  const auto* send = std::get_if<SendCommand>(&command);
+  return kFixed + (send == nullptr ? 0 : body_size(send->body));
+}
+}  // namespace
+
 void Engine::submit(Command command, Done done) {
   bool first = false;
+  const std::size_t bytes = size_of(command);
   {
     const std::lock_guard lock(queue_mutex_);
-    if (queue_.size() < options_.queue_max) {
+    if (queue_.size() < options_.queue_max && queue_bytes_ + bytes <= options_.queue_bytes_max) {
       first = queue_.empty();
-      queue_.push_back({std::move(command), std::move(done)});
+      queue_bytes_ += bytes;
+      queue_.push_back({std::move(command), std::move(done), bytes});
       done = nullptr;
     }
   }
@@ -55,6 +67,7 @@ std::vector<Engine::Queued> Engine::take_queued() {
   const std::size_t count = std::min(queue_.size(), options_.round_commands_max);
   taken.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
+    queue_bytes_ -= queue_.front().bytes;
     taken.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }

@@ -31,6 +31,7 @@ struct EngineOptions {
   CommitStateOptions state;
   std::size_t round_commands_max = 1'024;
   std::size_t queue_max = 50'000;              // commands waiting; more are answered RETRY_LATER at once
+  std::size_t queue_bytes_max = 64 * 1024 * 1024;
   std::int64_t recover_every_ms = 1'000;       // between attempts to make the store writable again
   std::int64_t clock_jump_ms = 10 * kMinuteMs;  // a wall clock that jumps by more stops purging
 };
@@ -72,6 +73,7 @@ class Engine {
   struct Queued {
     Command command;
     Done done;
+    std::size_t bytes = 0;
   };
   std::vector<Queued> take_queued();
   bool commit(Outcome& outcome);
@@ -88,7 +90,8 @@ class Engine {
   const Host host_;
 
   std::mutex queue_mutex_;
-  std::deque<Queued> queue_;  // guarded by queue_mutex_
+  std::deque<Queued> queue_;     // guarded by queue_mutex_
+  std::size_t queue_bytes_ = 0;  // guarded by queue_mutex_
 
   // The lane's own.
   CommitState state_;

@@ -135,9 +135,6 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(http_body_bytes_max, 4'096, 64 * kMiB, TOO_LARGE, "Body of an HTTP request."),
       TM_LIMIT(http_header_bytes_max, 1'024, kMiB, TOO_LARGE, "Request line and header fields of an HTTP request together."),
       TM_LIMIT(http_target_bytes_max, 512, kMiB, TOO_LARGE, "Path and query of an HTTP request."),
-      TM_LIMIT(json_depth_max, 8, 64, TOO_DEEP, "Objects and lists inside each other, in a frame, a request or the data of a "
-               "message."),
-      TM_LIMIT(json_keys_max, 64, 100'000, TOO_DEEP, "Keys of a JSON text."),
 
       TM_LIMIT(body_bytes_max, 64, 8 * kMiB, TOO_LARGE, "A message's body as stored, in UTF-8 bytes."),
       TM_LIMIT(attachments_max, 0, 1'000, LIMIT_REACHED, "Attachments of a message."),
@@ -159,8 +156,9 @@ std::vector<Setting> make_settings() {
                "machine's own addresses are not counted."),
       TM_PLAIN(devices_max, 1, 1'000, "Devices of a user; a further one takes the place of the one that was active least "
                "recently."),
-      TM_LIMIT(unanswered_max, 1, 100'000, TOO_MANY_UNANSWERED, "Requests of one connection that wait for their answer."),
-      TM_LIMIT(unanswered_bytes_max, 65'536, kGiB, TOO_MANY_UNANSWERED, "Bytes of such requests together."),
+      TM_PLAIN(unanswered_max, 1, 100'000, "Requests of one connection that wait for their answer; the next is read when "
+               "there is room."),
+      TM_PLAIN(unanswered_bytes_max, 65'536, kGiB, "Bytes of such requests together."),
 
       TM_LIMIT(messages_per_second, 0, 1'000'000, RATE_LIMITED, "Messages a user may send a second in the long run; 0 is no "
                "limit."),
@@ -187,9 +185,6 @@ std::vector<Setting> make_settings() {
 
       TM_PLAIN(push_entries, 1, 1'000, "Entries pushed in one round."),
       TM_PLAIN(push_bytes, 4'096, 16 * kMiB, "Bytes pushed in one round."),
-      TM_PLAIN(queue_entries, 1, 10'000, "Entries waiting for a slow connection before one hint takes their place and the "
-               "client pulls."),
-      TM_PLAIN(queue_bytes, 4'096, 64 * kMiB, "Bytes waiting for a slow connection before one hint takes their place."),
       TM_PLAIN(gap_wait_ms, 0, 60'000, "How long a client waits for a reordered push before it pulls."),
       TM_PLAIN(heartbeat_ms, 1'000, 600'000, "Time between two heartbeats of a client."),
       TM_PLAIN(heartbeats_missed, 1, 100, "Heartbeats missed until a connection counts as dead."),
@@ -206,7 +201,6 @@ std::vector<Setting> make_settings() {
 
       TM_LIMIT(commit_queue_max, 1, 10'000'000, RETRY_LATER, "Commands of all connections waiting to be committed."),
       TM_LIMIT(commit_queue_bytes_max, kMiB, 64 * kGiB, RETRY_LATER, "Bytes of such commands together."),
-      TM_LIMIT(read_queue_max, 1, 10'000'000, RETRY_LATER, "Reads of all connections waiting for a reader thread."),
   };
   // clang-format on
 }

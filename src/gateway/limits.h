@@ -17,7 +17,10 @@ struct Limits {
   static constexpr std::int64_t body_type_bytes_max = 32;        // the type of a body -> TOO_LARGE
   static constexpr std::int64_t token_bytes_max = 8'192;         // a token -> BAD_TOKEN
   static constexpr std::int64_t mutations_kept = 64;             // outcomes kept by install -> MUTATION_EXPIRED
-  static constexpr std::int64_t mutations_unanswered_max = 32;   // open mutations of an install -> TOO_MANY_UNANSWERED
+  static constexpr std::int64_t mutations_unanswered_max = 32;   // open mutations of an install; the client keeps to it
+  static constexpr std::int64_t json_depth_max = 16;       // nesting of a frame or request -> TOO_DEEP
+  static constexpr std::int64_t json_keys_max = 1'000;     // keys of a frame, a request, or a body's data -> TOO_DEEP
+  static constexpr std::int64_t data_depth_max = 32;       // nesting of a body's data -> TOO_DEEP
   static constexpr std::int64_t unread_exact_max = 999;  // unread is exact up to here, then "more than"; no error
   static constexpr std::int64_t dedup_remember_ms = 90'000'000;  // 25 h: how long ids of sends are remembered; no error
 
@@ -33,10 +36,6 @@ struct Limits {
   std::int64_t http_header_bytes_max = 16'384;
   /// Path and query of a request -> TOO_LARGE.
   std::int64_t http_target_bytes_max = 8'192;
-  /// Objects and lists inside each other, in a frame, a request or the data of a body -> TOO_DEEP.
-  std::int64_t json_depth_max = 32;
-  /// Keys of one JSON text -> TOO_DEEP.
-  std::int64_t json_keys_max = 1'000;
 
   // What one message may hold.
   /// A message's body as stored, in UTF-8 bytes -> TOO_LARGE.
@@ -76,13 +75,13 @@ struct Limits {
 
   // Rates, by user; 0 is no limit.
   /// Messages a second in the long run -> RATE_LIMITED.
-  std::int64_t messages_per_second = 100;
+  std::int64_t messages_per_second = 200;
   /// Messages at once after a rest -> RATE_LIMITED.
-  std::int64_t messages_burst = 500;
+  std::int64_t messages_burst = 2'000;
   /// Requests of all kinds a second in the long run -> RATE_LIMITED.
-  std::int64_t requests_per_second = 200;
+  std::int64_t requests_per_second = 400;
   /// Requests of all kinds at once after a rest -> RATE_LIMITED.
-  std::int64_t requests_burst = 1'000;
+  std::int64_t requests_burst = 4'000;
   /// Logins (hello) a minute in the long run -> RATE_LIMITED.
   std::int64_t logins_per_minute = 60;
   /// Logins at once after a rest -> RATE_LIMITED.
@@ -115,10 +114,6 @@ struct Limits {
   std::int64_t push_entries = 50;
   /// Bytes pushed in one round; no error.
   std::int64_t push_bytes = 65'536;
-  /// Entries waiting for a slow connection before one hint takes their place; no error.
-  std::int64_t queue_entries = 50;
-  /// Bytes waiting for a slow connection before one hint takes their place; no error.
-  std::int64_t queue_bytes = 65'536;
   /// How long a client waits for a reordered push before it pulls; no error.
   std::int64_t gap_wait_ms = 500;
   /// Time between two heartbeats of a client; no error.
@@ -149,8 +144,6 @@ struct Limits {
   std::int64_t commit_queue_max = 20'000;
   /// Bytes of commands waiting for the commit round -> RETRY_LATER.
   std::int64_t commit_queue_bytes_max = 67'108'864;
-  /// Reads waiting for a reader thread -> RETRY_LATER.
-  std::int64_t read_queue_max = 10'000;
 
   bool operator==(const Limits&) const = default;
 };

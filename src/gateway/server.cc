@@ -53,7 +53,7 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
         service_(engine, world.clock, PageTokens(world.cursor_key),
                  {.on_network = [this](Task task) { asio::post(io, std::move(task)); },
                   .on_reader = [this](Task task) { readers.run(std::move(task)); }},
-                 service_limits(config)),
+                 service_limits(config), metrics),
         api(service_, http_host()), acceptor(io), accept_again(io), ticker(io), signals(io) {
     welcome_frame = welcome_template(config);
   }
@@ -83,6 +83,10 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   // LinkOwner
   Service& service() override { return service_; }
   Delivery& delivery() override { return delivery_; }
+  void count_frame(std::size_t bytes) override {
+    ++metrics.frames_in;
+    metrics.bytes_in += bytes;
+  }
   Result<Principal> authenticate(std::string_view token) override {
     return world.authenticator.user(token, world.clock.wall_ms());
   }
@@ -93,6 +97,9 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   std::int64_t now_ms() const override { return world.clock.steady_ms(); }
   std::int64_t wall_ms() const override { return world.clock.wall_ms(); }
   std::size_t unanswered_max() const override { return static_cast<std::size_t>(config.limits.unanswered_max); }
+  std::size_t unanswered_bytes_max() const override {
+    return static_cast<std::size_t>(config.limits.unanswered_bytes_max);
+  }
 
   // DeliveryPort
   void push(SessionId session, std::span<const PushRef> items) override;

@@ -1,6 +1,7 @@
 #include "gateway/service.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/codec.h"
 #include "core/conversation_id.h"
@@ -37,6 +38,16 @@ struct ReplyToFrame {
   void operator()(const NoReply&) {}
 };
 
+class Stopwatch {
+ public:
+  std::int64_t micros() const {
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - since_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
 /// The name of a page's place in a token: small, and only readable by us.
 struct Place {
   std::string bytes;
@@ -45,8 +56,9 @@ struct Place {
 
 }  // namespace
 
-Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits)
-    : engine_(engine), clock_(clock), tokens_(std::move(tokens)), threads_(std::move(threads)),
+Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits,
+                 Metrics& metrics)
+    : engine_(engine), clock_(clock), tokens_(std::move(tokens)), threads_(std::move(threads)), metrics_(metrics),
       message_rate_(limits.messages, limits.users_max),
       request_rate_(limits.requests, limits.users_max) {}
 
@@ -64,22 +76,30 @@ bool Service::changes(const pb::ClientFrame& request) {
 }
 
 void Service::read(Read read, Answer answer) {
-  threads_.on_reader([this, read = std::move(read), answer = std::move(answer)]() mutable {
+  threads_.on_reader([this, since = Stopwatch(), read = std::move(read), answer = std::move(answer)]() mutable {
     StoreView view(engine_.snapshot());
     Result<Frame> result = read(view);
     if (view.failure()) result = std::unexpected(*view.failure());
-    threads_.on_network(
-        [answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
+    threads_.on_network([this, since, answer = std::move(answer), result = std::move(result)]() mutable {
+      metrics_.read_latency.add(since.micros());
+      if (!result) ++metrics_.errors[error_info(result.error().code).name];
+      answer(std::move(result));
+    });
   });
 }
 
 void Service::submit(Command command, Answer answer) {
-  engine_.submit(std::move(command), [answer = std::move(answer)](Result<Reply> reply) mutable {
-    if (!reply) return answer(std::unexpected(std::move(reply).error()));
-    auto frame = std::make_unique<pb::ServerFrame>();
-    std::visit(ReplyToFrame{*frame}, *reply);
-    answer(std::move(frame));
-  });
+  engine_.submit(std::move(command),
+                 [this, since = Stopwatch(), answer = std::move(answer)](Result<Reply> reply) mutable {
+                   metrics_.commit_latency.add(since.micros());
+                   if (!reply) {
+                     ++metrics_.errors[error_info(reply.error().code).name];
+                     return answer(std::unexpected(std::move(reply).error()));
+                   }
+                   auto frame = std::make_unique<pb::ServerFrame>();
+                   std::visit(ReplyToFrame{*frame}, *reply);
+                   answer(std::move(frame));
+                 });
 }
 
 Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request) {

@@ -9,6 +9,7 @@
 
 #include "base/ports.h"
 #include "engine/engine.h"
+#include "gateway/metrics.h"
 #include "gateway/page_token.h"
 #include "gateway/rate_limit.h"
 #include "store/store_view.h"
@@ -42,7 +43,8 @@ struct ServiceLimits {
 
 class Service {
  public:
-  Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits);
+  Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits,
+          Metrics& metrics);
 
   /// Whether an operation changes something (is answered in order of the engine's queue) or only reads.
   static bool changes(const pb::ClientFrame& request);
@@ -72,6 +74,7 @@ class Service {
   const Clock& clock_;
   const PageTokens tokens_;
   const Threads threads_;
+  Metrics& metrics_;
   RateLimiter message_rate_;
   RateLimiter request_rate_;
 };

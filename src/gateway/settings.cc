@@ -43,6 +43,7 @@ EngineOptions engine_options(const Config& config) {
   options.params = core_params(config);
   options.round_commands_max = size(config.store.round_commands_max);
   options.queue_max = size(config.limits.commit_queue_max);
+  options.queue_bytes_max = size(config.limits.commit_queue_bytes_max);
   return options;
 }
 

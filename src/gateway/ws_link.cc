@@ -45,6 +45,7 @@ void WsLink::on_bytes(std::span<char> bytes) {
 }
 
 void WsLink::on_message(std::string_view bytes) {
+  owner_.count_frame(bytes.size());
   auto frame = decode_client_frame(dialect_, bytes);
   seen_due_ = seen_due_ || state_ == State::welcomed;
   if (!frame) return send_error(frame.error().id, frame.error().error);
@@ -61,10 +62,16 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
   if (frame->has_ack()) return owner_.delivery().acknowledge(id_, Mark(frame->ack().mark()), owner_.now_ms());
   if (frame->has_heartbeat()) return heartbeat(*frame);
   if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
+  waiting_bytes_ += frame->ByteSizeLong();
   waiting_->push_back(std::move(frame));
   run_waiting();
-  if (waiting_ && waiting_->size() + changes_running_ >= owner_.unanswered_max() && !std::exchange(paused_, true))
-    connection_.pause(true);
+  if (crowded(1) && !std::exchange(paused_, true)) connection_.pause(true);
+}
+
+bool WsLink::crowded(std::size_t share) const {
+  const std::size_t waiting = waiting_ ? waiting_->size() : 0;
+  return waiting + changes_running_ >= owner_.unanswered_max() / share ||
+         waiting_bytes_ >= owner_.unanswered_bytes_max() / share;
 }
 
 void WsLink::hello(const pb::ClientFrame& frame) {
@@ -125,6 +132,7 @@ void WsLink::run_waiting() {
     if (read_running_ || (!change && changes_running_ > 0)) return;
     std::unique_ptr<pb::ClientFrame> next = std::move(waiting_->front());
     waiting_->pop_front();
+    waiting_bytes_ -= next->ByteSizeLong();
     if (waiting_->empty()) waiting_.reset();
     (change ? void(++changes_running_) : void(read_running_ = true));
     start(std::move(next));
@@ -161,7 +169,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
     send_error(request.id(), result.error());
   }
   run_waiting();
-  if (paused_ && (!waiting_ || waiting_->size() + changes_running_ < owner_.unanswered_max() / 2)) {
+  if (paused_ && !crowded(2)) {
     paused_ = false;
     connection_.pause(false);
   }

@@ -27,6 +27,7 @@ class LinkOwner {
   virtual ~LinkOwner() = default;
   virtual Service& service() = 0;
   virtual Delivery& delivery() = 0;
+  virtual void count_frame(std::size_t bytes) = 0;
   virtual Result<Principal> authenticate(std::string_view token) = 0;
   /// Whether the user may log in once more now (rate, number of links). Counted until left().
   virtual Result<void> admit_login(const UserId& user) = 0;
@@ -35,7 +36,9 @@ class LinkOwner {
   virtual const pb::ServerFrame& welcome_limits() const = 0;
   virtual std::int64_t now_ms() const = 0;   // steady
   virtual std::int64_t wall_ms() const = 0;
+  /// Requests of a link that wait for their answer, and their bytes, before its socket is read no further.
   virtual std::size_t unanswered_max() const = 0;
+  virtual std::size_t unanswered_bytes_max() const = 0;
 };
 
 class WsLink final {
@@ -72,6 +75,7 @@ class WsLink final {
   void hello(const pb::ClientFrame& frame);
   void welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply);
   void run_waiting();
+  bool crowded(std::size_t share) const;
   void start(std::unique_ptr<pb::ClientFrame> frame);
   void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
   void heartbeat(const pb::ClientFrame& frame);
@@ -101,6 +105,7 @@ class WsLink final {
   std::unique_ptr<std::deque<std::unique_ptr<pb::ClientFrame>>> waiting_;  // made on demand: an idle link is small
   std::size_t changes_running_ = 0;
   bool read_running_ = false;
+  std::size_t waiting_bytes_ = 0;
   bool paused_ = false;
   /// Answers that come after the link's end find nobody.
   std::shared_ptr<WsLink*> alive_;
