@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/visibility.h"
-
 #include "core/conversation_id.h"
+#include "core/visibility.h"
 
 namespace tidemark {
 
