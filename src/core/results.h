@@ -132,7 +132,7 @@ struct ConversationList {
 struct PushItem {
   Mark index_after;
   Mark index_to;
-  std::uint64_t round = 0;
+  std::uint64_t round = 0;  // for the cursor: bodies "all" from there on miss nothing
   std::int64_t sort_time = 0;
   bool mentioned = false;
   std::string client_msg_id;                // own echo

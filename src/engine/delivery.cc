@@ -63,7 +63,8 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       if (found == users_.end()) continue;
       if (notice.entry && !shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
       PushRef ref;
-      ref.item = {receiver.after,      receiver.to, notice.round,     receiver.sort_time,
+      // A push may end in the middle of a round: whole gaps are bounded by the round before.
+      ref.item = {receiver.after,      receiver.to, notice.round - 1, receiver.sort_time,
                   receiver.mentioned,  {},          receiver.summary, notice.conversation,
                   notice.entry};
       if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;

@@ -539,6 +539,30 @@ TEST(Engine, devices_of_a_user_are_bounded) {
   EXPECT_EQ(kept, (std::set<std::string>{"d3", "d4", "d5"}));
 }
 
+TEST(Engine, lists_and_gaps_read_to_the_very_end) {
+  EngineWorld world;
+  for (int peer = 0; peer < 12; ++peer) world.send("p" + std::to_string(peer), "A", "hi");
+  StoreView view = world.view();
+  const auto list = read_conversations(view, world.params(), UserId("A"), 50, 0, {});
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->conversations.size(), 12u);
+  SyncQuery query;
+  query.user = UserId("A");
+  query.bodies = Bodies::all;
+  const auto page = read_sync(view, world.params(), query);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->changes.size(), 12u);
+  for (const Change& change : page->changes) EXPECT_EQ(change.messages.size(), 1u);
+  constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+  int rows = 0;
+  view.by_state_mark(UserId("A"), Mark(), Mark(kEnd), Direction::up, [&](const UserConversation&) { return true; });
+  view.by_head_mark(UserId("A"), Mark(), Mark(kEnd), Direction::up, [&](const UserConversation&) { return ++rows > 0; });
+  EXPECT_EQ(rows, 12);
+  int entries = 0;
+  view.entries(ConversationId("A_p1"), Seq(), Seq(kEnd), Direction::up, [&](const Entry&) { return ++entries > 0; });
+  EXPECT_EQ(entries, 1);
+}
+
 // What the index says equals what a naive walk over everything says, with blocks so small that rows move all the time,
 // and after restarts at any point.
 RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {

@@ -7,6 +7,12 @@
 #include "store/keys.h"
 
 namespace tidemark {
+namespace {
+// "To the end" is asked for by the largest number there is; the end of a range of keys lies one behind it.
+constexpr std::uint64_t kLast = ~std::uint64_t{0} - 1;
+constexpr Seq kLastSeq(kLast);
+constexpr Mark kLastMark(kLast);
+}  // namespace
 
 void StoreView::fail_with(Error error) {
   if (!failure_) failure_ = std::move(error);
@@ -59,7 +65,7 @@ const Conversation* StoreView::conversation(const ConversationId& id) {
 LineHead StoreView::line(const ConversationId& id) {
   auto [place, fresh] = lines_.try_emplace(id);
   if (fresh)
-    entries(id, Seq(), Seq(~std::uint64_t{0} - 1), Direction::down, [&](const Entry& last) {
+    entries(id, Seq(), kLastSeq, Direction::down, [&](const Entry& last) {
       place->second = {last.seq, last.ord, last.top, last.server_time, last.epoch};
       return false;
     });
@@ -76,7 +82,7 @@ void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction d
                         const std::function<bool(const Entry&)>& visit) {
   if (to <= after) return;
   const std::string from = keys::entry(id, after + 1);
-  const std::string end = keys::entry(id, to + 1);
+  const std::string end = keys::entry(id, std::min(to, kLastSeq) + 1);
   const auto visit_bytes = [&](std::string_view key, std::string_view value) {
     auto entry = take(decode_entry(value, Seq(ByteReader(key.substr(key.size() - 8)).be64())));
     return entry && visit(*entry);
@@ -125,6 +131,7 @@ void StoreView::by_state_mark(const UserId& user, Mark after, Mark to, Direction
 void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
                         const std::function<bool(const UserConversation&)>& visit) {
   if (to <= after) return;
+  to = std::min(to, kLastMark);
   const auto mark_of = [by_head](const UserConversation& row) { return by_head ? row.head_mark : row.state_mark; };
   // The block's rows hide their older selves in `objects`; both sides are merged by mark.
   std::vector<const UserConversation*> block;
