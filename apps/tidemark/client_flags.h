@@ -1,0 +1,53 @@
+// The flags of every command that talks to a server: where it is and who one is.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "apps/tidemark/http_calls.h"
+#include "base/ids.h"
+#include "wire/dialect_fwd.h"
+
+namespace tidemark {
+
+/// What the flags come to.
+struct Access {
+  ServerUrl url;
+  std::string token;
+  UserId user;  // empty when only a token was given
+  std::string ca_file;
+};
+
+struct ClientFlags {
+  std::string url;
+  std::string token;
+  std::string user;
+  std::string data;
+  std::string config;
+  std::string ca_file;
+
+  /// `user_flag` is the name under which the command takes the user: "--user", "--from".
+  void add_to(CLI::App& command, const std::string& user_flag);
+
+  /// The token is --token, or made for the user by the keys in --data (./data if it is not given), or TIDEMARK_TOKEN.
+  /// Errors say which flag is missing.
+  Result<Access> access() const;
+  /// Calls for the access, or nothing after the error was told on stderr.
+  std::optional<HttpCalls> open_calls() const;
+};
+
+/// Whether people look at stdout, and so may have colours (NO_COLOR is heeded).
+bool stdout_is_coloured();
+/// Columns of the terminal at stdout; 100 when it is none.
+int stdout_columns();
+/// Seconds that local time is ahead of UTC at a moment.
+std::int64_t utc_offset_s(std::int64_t time_ms);
+
+/// The server's JSON as it came, on one line of its own.
+void print_json(std::string_view json);
+
+/// Reads an answer's JSON into its type of the schema; what a newer server adds is passed over. BAD_ANSWER otherwise.
+Called<void> read_answer(std::string_view json, google::protobuf::Message& answer);
+
+}  // namespace tidemark

@@ -1,0 +1,101 @@
+// tidemark send: one message from the command line; sent again under its --id, it is still one.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "apps/tidemark/client_flags.h"
+#include "apps/tidemark/commands.h"
+#include "base/ports.h"
+#include "core/uuid7.h"
+#include "tidemark.pb.h"
+#include "wire/json_writer.h"
+
+namespace tidemark {
+namespace {
+
+struct SendFlags {
+  ClientFlags client;
+  std::string to;
+  std::vector<std::string> words;
+  std::string id;
+  std::string type;
+  std::uint64_t reply_to = 0;
+  bool conversation = false;
+  bool json = false;
+};
+
+/// The words with a space between, or what stdin brings for a "-".
+std::string text_of(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words.front() == "-") {
+    std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string request_of(const SendFlags& flags) {
+  const SystemClock clock;
+  SystemRandom random;
+  Uuid7Random dice;
+  random.fill(dice);
+  std::string out = "{";
+  const auto field = [&out](std::string_view name, std::string_view value) {
+    if (out.size() > 1) out += ',';
+    write_json_string(name, out);
+    out += ':';
+    write_json_string(value, out);
+  };
+  const bool conversation = flags.conversation || flags.to.starts_with("group_");
+  field(conversation ? "conversation_id" : "to", flags.to);
+  field("client_msg_id", flags.id.empty() ? make_uuid_v7(clock.wall_ms(), dice) : flags.id);
+  out += fmt::format(",\"client_time\":{}", clock.wall_ms());
+  if (flags.reply_to != 0) out += fmt::format(",\"reply_to\":{}", flags.reply_to);
+  std::string body;
+  std::swap(out, body);
+  out = "{";
+  if (!flags.type.empty()) field("type", flags.type);
+  field("text", text_of(flags.words));
+  return body + ",\"body\":" + out + "}}";
+}
+
+int run_send(const SendFlags& flags) {
+  const auto calls = flags.client.open_calls();
+  if (!calls) return 1;
+  const auto answer = calls->call({.method = "POST", .target = "/v1/messages", .body = request_of(flags)});
+  v1::Sent sent;
+  const auto understood = answer ? read_answer(*answer, sent) : Called<void>(std::unexpected(answer.error()));
+  if (!understood) {
+    tell_call_error(understood.error());
+    return 1;
+  }
+  if (flags.json)
+    print_json(*answer);
+  else
+    fmt::print("{}  {}\n", sent.message_id(), sent.duplicate() ? "was sent before" : "sent");
+  return 0;
+}
+
+}  // namespace
+
+void add_send(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("send", "Send one message to a user or a conversation");
+  auto flags = std::make_shared<SendFlags>();
+  flags->client.add_to(*command, "--from,--user");
+  command->add_option("to", flags->to, "A user, or a group's id such as group_1")->required()->type_name("TO");
+  command->add_option("text", flags->words, "The message; - reads it from stdin")->required()->type_name("TEXT");
+  command->add_flag("--conversation", flags->conversation, "TO is the id of a conversation, whatever it looks like");
+  command->add_option("--id", flags->id, "client_msg_id: the same id again never makes a second message")
+      ->type_name("CLIENT_MSG_ID");
+  command->add_option("--reply-to", flags->reply_to, "Number of the message that this answers")->type_name("SEQ");
+  command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
+  command->add_flag("--json", flags->json, "Print the server's answer as it is");
+  command->callback([flags, &chosen] { chosen = [flags] { return run_send(*flags); }; });
+}
+
+}  // namespace tidemark

@@ -1,0 +1,69 @@
+#include "client/terminal/entry_text.h"
+
+#include "client/terminal/text_width.h"
+
+namespace tidemark::terminal {
+namespace {
+
+std::string names(const std::vector<UserId>& users) {
+  std::string out;
+  for (const UserId& user : users) out += (out.empty() ? "" : ", ") + user.value;
+  return out;
+}
+
+std::string body_text(const std::string& type, const std::string& text, const std::string& summary) {
+  if (!text.empty()) return text;
+  if (!summary.empty()) return summary;
+  return type.empty() || type == "text" ? "" : "[" + type + "]";
+}
+
+std::string dead_text(MessageState state) {
+  return state == MessageState::recalled ? "(recalled)" : "(deleted)";
+}
+
+std::string member_text(const Entry& entry, const MemberChange& change) {
+  const bool alone = change.users.size() == 1 && change.users.front() == entry.sender;
+  switch (change.action) {
+    case MemberAction::joined:
+      return alone ? entry.sender.value + " joined" : entry.sender.value + " added " + names(change.users);
+    case MemberAction::left:
+      return names(change.users) + " left";
+    case MemberAction::removed:
+      return entry.sender.value + " removed " + names(change.users);
+    case MemberAction::role:
+      return entry.sender.value + " changed the role of " + names(change.users);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string entry_text(const Entry& entry) {
+  if (entry.member) return member_text(entry, *entry.member);
+  if (entry.config) return entry.sender.value + " named the group " + entry.config->title;
+  if (entry.dead()) return dead_text(entry.state);
+  return body_text(entry.body.type, entry.body.text, entry.body.summary);
+}
+
+std::string preview_text(const Change& conversation) {
+  const Preview& preview = conversation.preview;
+  if (!preview.seq) return {};
+  const bool dead = preview.state == MessageState::recalled || preview.state == MessageState::deleted;
+  std::string text = dead ? dead_text(preview.state) : body_text(preview.type, preview.text, {});
+  if (preview.cut && !dead) text += "…";
+  if (conversation.kind == ConversationKind::group) text = preview.sender.value + ": " + text;
+  return printable(text);
+}
+
+std::string conversation_name(const Change& conversation) {
+  if (!conversation.title.empty()) return printable(conversation.title);
+  if (!conversation.peer.empty()) return printable(conversation.peer.value);
+  return printable(conversation.conversation.value);
+}
+
+std::string unread_text(const Unread& unread, bool flag) {
+  if (unread.count == 0) return flag ? "•" : "";
+  return std::to_string(unread.count) + (unread.exact ? "" : "+");
+}
+
+}  // namespace tidemark::terminal
