@@ -187,7 +187,7 @@ TEST(ConversationSync, refusals_name_the_field) {
     return answer ? Error{} : answer.error();
   };
   EXPECT_EQ(refused(query(c, id, 0)).code, ErrorCode::CONVERSATION_NOT_FOUND);
-  EXPECT_EQ(refused(query(c, id, 0)), refused(query(c, ConversationId("x"), 0)));
+  EXPECT_EQ(refused(query(c, id, 0)), refused(query(c, ConversationId("c_zoe"), 0)));
   ConversationSyncQuery large = query(a, id, 0);
   large.limit = 201;
   EXPECT_EQ(refused(large).code, ErrorCode::OUT_OF_RANGE);

@@ -6,7 +6,7 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,7 +106,7 @@ class Delivery {
   struct User {
     UserId id;
     Mark head;
-    std::deque<PushRef> recent;  // a chain without gaps that ends at head
+    std::list<PushRef> recent;  // a chain without gaps that ends at head; a list owns nothing while empty
     std::size_t recent_bytes = 0;
     std::vector<Session*> sessions;
     std::int64_t idle_since_ms = 0;

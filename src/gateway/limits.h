@@ -68,9 +68,9 @@ struct Limits {
   std::int64_t connections_per_address_max = 4'096;
   /// Devices of a user; the one that was active least recently leaves, so there is no error.
   std::int64_t devices_max = 50;
-  /// Requests of one connection that wait for their answer -> TOO_MANY_UNANSWERED.
+  /// Requests of one connection that wait for their answer; the next is read when there is room, so there is no error.
   std::int64_t unanswered_max = 256;
-  /// Bytes of such requests together -> TOO_MANY_UNANSWERED.
+  /// Bytes of such requests together; as above, no error.
   std::int64_t unanswered_bytes_max = 4'194'304;
 
   // Rates, by user; 0 is no limit.
