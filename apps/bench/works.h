@@ -1,0 +1,30 @@
+// The works: each fills the report's part of its own name.
+#pragma once
+
+#include "apps/bench/options.h"
+#include "apps/bench/report.h"
+#include "base/error.h"
+
+namespace tidemark::bench {
+
+/// The field's five figures: offline pull, history query, device sync, read sync, dedup rate.
+Result<void> work_field(const Options& options, Report& report);
+/// Durable sends between pairs: the maximum in a closed loop, latencies in an open loop, and the raw limit beside them.
+Result<void> work_send(const Options& options, Report& report);
+/// Coming back to a backlog, in one conversation and spread over many.
+Result<void> work_backlog(const Options& options, Report& report);
+/// Pages of history from a large conversation in a large store.
+Result<void> work_history(const Options& options, Report& report);
+/// Memory of idle connections.
+Result<void> work_idle(const Options& options, Report& report);
+/// What RocksDB alone reaches on this disk.
+Result<void> work_raw(const Options& options, Report& report);
+
+struct RawLimit {
+  double rate = 0;  // messages a second at the best batch size
+  int batch = 0;
+};
+/// Measures the raw limit in a fresh database below `directory` and adds its figures to the report.
+Result<RawLimit> measure_raw(const std::string& directory, int seconds, Report& report);
+
+}  // namespace tidemark::bench
