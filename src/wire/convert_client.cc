@@ -406,4 +406,18 @@ void to_pb(const replica::Request& request, const HelloExtras& extras, pb::Clien
   std::visit(Writer{extras, out}, request.operation);
 }
 
+std::string encode_request(Dialect dialect, const replica::Request& request, const HelloExtras& extras) {
+  pb::ClientFrame frame;
+  to_pb(request, extras, frame);
+  std::string bytes;
+  encode_client_frame(dialect, frame, bytes);
+  return bytes;
+}
+
+std::expected<replica::ServerFrame, DecodeError> decode_answer(Dialect dialect, std::string_view bytes) {
+  const auto frame = decode_server_frame(dialect, bytes);
+  if (!frame) return std::unexpected(frame.error());
+  return frame_from(*frame);
+}
+
 }  // namespace tidemark

@@ -2,10 +2,12 @@
 // unknown kinds of entries and answers become opaque and never stop a cursor.
 #pragma once
 
+#include <expected>
 #include <string>
+#include <string_view>
 
 #include "core/replica/frames.h"
-#include "wire/dialect_fwd.h"
+#include "wire/dialect.h"
 
 namespace tidemark {
 namespace v1 {
@@ -30,5 +32,9 @@ replica::ServerFrame frame_from(const pb::ServerFrame& frame);
 Entry entry_from(const pb::Message& message);
 /// Without `messages` that bear no seq; the rest of the change counts.
 Change change_from(const pb::Change& change);
+
+/// The same as bytes: what goes into one message of the WebSocket, and what came out of one.
+std::string encode_request(Dialect dialect, const replica::Request& request, const HelloExtras& extras);
+std::expected<replica::ServerFrame, DecodeError> decode_answer(Dialect dialect, std::string_view bytes);
 
 }  // namespace tidemark

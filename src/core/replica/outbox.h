@@ -10,16 +10,6 @@
 
 namespace tidemark::replica {
 
-/// What a user writes. One of `to` and `conversation` is set.
-struct Draft {
-  UserId to;
-  ConversationId conversation;
-  Body body;
-  Seq reply_to;
-  std::vector<UserId> mentions;
-  Priority priority = Priority::normal;
-};
-
 class Outbox {
  public:
   Outbox(Workspace& workspace, Conversations& conversations, IndexLine& index, const StoreImage& image);

@@ -17,6 +17,7 @@ void Replica::on_connected(Now now) {
   begin(now);
   if (ws_.connected) on_disconnected(now);
   ws_.link_up();
+  link_ = LinkState::offline;
   index_.on_link_up();
   greet();
   work();
@@ -53,7 +54,11 @@ struct Replica::Dispatch {
     return replica.ws_.answered(id);
   }
 
-  void operator()(Unknown&) const { replica.ws_.answered(id); }
+  /// Not to be understood is as good as refused: what was asked is asked again later, or told to have failed.
+  void operator()(Unknown&) const {
+    Error error{ErrorCode::INTERNAL, "", "The answer is of a kind that this version does not know."};
+    (*this)(error);
+  }
   void operator()(Error& error) const {
     if (const auto pending = replica.ws_.answered(id)) replica.on_refused(*pending, error);
   }
@@ -240,6 +245,7 @@ void Replica::work() {
 }
 
 void Replica::show_link() {
+  if (ws_.out.close_link) return;  // the end of the link will tell
   LinkState now = LinkState::offline;
   if (ws_.connected) now = LinkState::greeting;
   if (ws_.welcomed) now = index_.in_step() ? LinkState::in_step : LinkState::catching_up;
@@ -254,7 +260,7 @@ Outputs Replica::take_outputs() {
 }
 
 bool Replica::settled() const {
-  return index_.in_step() && index_.held_items() == 0 && marks_.settled() &&
+  return link_ == LinkState::in_step && index_.held_items() == 0 && marks_.settled() &&
          std::ranges::all_of(ws_.pending(),
                              [](const auto& entry) { return entry.second.kind == Pending::Kind::heartbeat; });
 }

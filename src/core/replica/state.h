@@ -70,6 +70,16 @@ struct RowNote {
   bool provisional = false;  // made from our own send and its ack; the server's row replaces it
 };
 
+/// What a user writes. One of `to` and `conversation` is set.
+struct Draft {
+  UserId to;
+  ConversationId conversation;
+  Body body;
+  Seq reply_to;
+  std::vector<UserId> mentions;
+  Priority priority = Priority::normal;
+};
+
 enum class OutboxState : std::uint8_t {
   waiting = 1,  // to be sent, or sent and not answered
   searching,    // its id expired after it may have been sent: its echo is looked for

@@ -1,0 +1,412 @@
+#include "client/client.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/ports.h"
+#include "client/link.h"
+#include "core/conversation_id.h"
+#include "core/replica/replica.h"
+#include "wire/convert_client.h"
+
+namespace tidemark {
+namespace {
+
+using replica::Now;
+using replica::Replica;
+
+ClientEvent client_event(replica::Event event) {
+  return std::visit([](auto& each) { return ClientEvent(std::move(each)); }, event);
+}
+
+Result<void> check(const ClientOptions& options) {
+  TM_TRY(check_user_id(UserId(options.user), "user"));
+  if (options.device.empty() || options.device.size() > 64)
+    return fail(ErrorCode::MALFORMED, "device", "1 to 64 bytes.");
+  if (!options.token) return fail(ErrorCode::MALFORMED, "token", "Say where tokens come from.");
+  if (options.recent > 50) return fail(ErrorCode::OUT_OF_RANGE, "recent", "0 to 50.");
+  if (options.retry_min_ms < 1 || options.retry_max_ms < options.retry_min_ms)
+    return fail(ErrorCode::OUT_OF_RANGE, "retry_min_ms", "At least 1, at most retry_max_ms.");
+  if (options.page_limit == 0 || options.page_limit > 200)
+    return fail(ErrorCode::OUT_OF_RANGE, "page_limit", "1 to 200.");
+  return {};
+}
+
+}  // namespace
+
+/// The lock guards the replica, its store and the queue. Outputs are carried out under it: stored, then handed to the
+/// link, then queued; callbacks run on the link's thread without it.
+class Client::Impl final : public LinkHandler {
+ public:
+  explicit Impl(ClientOptions options) : options_(std::move(options)) {}
+  ~Impl() override {
+    if (link_) link_->stop();
+  }
+
+  Result<void> start();
+
+  // From the link's thread.
+  void on_open() override;
+  void on_message(std::string_view bytes) override;
+  void on_closed(const std::string& why) override;
+  void on_timer() override;
+
+  /// Runs one input of the replica and carries out what it brought.
+  template <typename Input>
+  auto act(Input input) {
+    std::unique_lock lock(mutex_);
+    auto result = input(*replica_, now());
+    carry_out();
+    if (options_.on_event && !events_.empty()) link_->wake_at(0);  // its thread tells them
+    return result;
+  }
+  template <typename Read>
+  auto look(Read read) const {
+    const std::lock_guard lock(mutex_);
+    return read(*replica_);
+  }
+  Timeline timeline(const ConversationId& conversation, Seq before, std::size_t limit) const;
+  std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
+  bool wait_settled(std::int64_t timeout_ms);
+  std::string trouble() const;
+  void reconnect();
+
+ private:
+  Now now() const { return {clock_.steady_ms(), clock_.wall_ms()}; }
+  Result<void> build();
+  void carry_out();
+  void rebuild();
+  void queue(std::vector<replica::Event> events);
+  void deliver();
+
+  const ClientOptions options_;
+  SystemClock clock_;
+  SystemRandom random_;
+  std::shared_ptr<ReplicaStore> store_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<Replica> replica_;
+  HelloExtras extras_;
+  std::deque<ClientEvent> events_;
+  bool lost_ = false;
+  std::int64_t alarm_ms_ = 0;  // when on_timer comes, 0: unset
+  std::string trouble_ = "not connected yet";
+
+  std::unique_ptr<Link> link_;  // last: its thread uses all of the above
+};
+
+// ------------------------------------------------------------------------------------------------------- start
+
+Result<void> Client::Impl::start() {
+  TM_TRY(check(options_));
+  store_ = options_.store ? options_.store : std::shared_ptr<ReplicaStore>(make_memory_store());
+  LinkOptions link;
+  link.url = options_.url;
+  link.dialect = options_.dialect;
+  link.ca_file = options_.ca_file;
+  link.verify = options_.verify;
+  link.retry_min_ms = options_.retry_min_ms;
+  link.retry_max_ms = options_.retry_max_ms;
+  extras_.platform = options_.platform;
+  extras_.app_version = options_.app_version;
+  TM_TRY(build());
+  TM_ASSIGN(link_, Link::make(link, *this));
+  link_->start();
+  return {};
+}
+
+/// A replica from what the store holds; in an unused store the installation begins.
+Result<void> Client::Impl::build() {
+  TM_ASSIGN(replica::StoreImage image, store_->load());
+  replica::Options options;
+  options.seed = {random_.next_u64(), random_.next_u64()};
+  options.bodies = options_.recent ? Bodies::recent : Bodies::none;
+  options.recent = options_.recent;
+  options.page_limit = options_.page_limit;
+  replica::DeviceState& device = image.device;
+  if (!device.user.empty() && device.user.value != options_.user)
+    return fail(ErrorCode::MALFORMED, "store", "It belongs to another user.");
+  if (device.install.empty()) {
+    device.user = UserId(options_.user);
+    device.device = DeviceId(options_.device);
+    replica::Dice dice({random_.next_u64(), random_.next_u64() | 1});
+    device.install = InstallId(dice.install_id());
+    replica::StoreBatch batch;
+    batch.device = device;
+    TM_TRY(store_->apply(batch));
+  }
+  replica_ = std::make_unique<Replica>(options, image);
+  return {};
+}
+
+// ----------------------------------------------------------------------------------------------------- outputs
+
+/// REQUIRES: the lock.
+void Client::Impl::carry_out() {
+  replica::Outputs outputs = replica_->take_outputs();
+  if (!outputs.batch.empty() && !store_->apply(outputs.batch)) return rebuild();
+  for (const replica::Request& request : outputs.requests)
+    link_->send(encode_request(options_.dialect, request, extras_));
+  if (outputs.close_link) link_->drop();
+  for (const replica::Event& event : outputs.events) {
+    const auto* link = std::get_if<LinkEvent>(&event);
+    if (link == nullptr) continue;
+    if (link->state == LinkState::in_step) link_->settled();
+    // A kick for good: only the user may come back (reconnect).
+    if (link->state == LinkState::refused && !link->kick.empty()) link_->retire();
+    if (link->error) trouble_ = link->error->message();
+    if (!link->kick.empty()) trouble_ = "the server ended the session: " + link->kick;
+  }
+  if (!outputs.events.empty()) queue(std::move(outputs.events));
+  if (const std::int64_t next = replica_->next_tick_ms(); alarm_ms_ == 0 || next < alarm_ms_) {
+    alarm_ms_ = next;
+    link_->wake_at(next);
+  }
+  changed_.notify_all();
+}
+
+/// Nothing of the input counts: the replica begins again from what is stored, on a new connection.
+void Client::Impl::rebuild() {
+  link_->drop();
+  if (build()) return;
+  trouble_ = "the local store cannot be read";
+  link_->retire();
+}
+
+void Client::Impl::queue(std::vector<replica::Event> events) {
+  for (replica::Event& event : events) {
+    if (events_.size() >= std::max<std::size_t>(options_.events_max, 2)) {
+      events_.pop_front();
+      lost_ = true;
+    }
+    events_.push_back(client_event(std::move(event)));
+  }
+}
+
+/// Callbacks, on the link's thread and without the lock.
+void Client::Impl::deliver() {
+  if (!options_.on_event) return;
+  for (;;) {
+    std::optional<ClientEvent> event = next_event(0);
+    if (!event) return;
+    options_.on_event(*event);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- the link's calls
+
+void Client::Impl::on_open() {
+  std::string token = options_.token();
+  {
+    const std::lock_guard lock(mutex_);
+    extras_.token = std::move(token);
+    trouble_.clear();
+    replica_->on_connected(now());
+    carry_out();
+    extras_.token.clear();
+  }
+  deliver();
+}
+
+void Client::Impl::on_message(std::string_view bytes) {
+  auto frame = decode_answer(options_.dialect, bytes);
+  if (!frame) {
+    // What cannot be read is as good as refused; without an id it was a push, and the gap will show.
+    if (frame.error().id == 0) return;
+    frame = replica::ServerFrame{frame.error().id, Error{ErrorCode::INTERNAL, "", "The answer could not be read."}};
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    replica_->on_frame(now(), std::move(*frame));
+    carry_out();
+  }
+  deliver();
+}
+
+void Client::Impl::on_closed(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (trouble_.empty()) trouble_ = why;
+    replica_->on_disconnected(now());
+    carry_out();
+  }
+  deliver();
+}
+
+void Client::Impl::on_timer() {
+  {
+    const std::lock_guard lock(mutex_);
+    alarm_ms_ = 0;
+    replica_->on_tick(now());
+    carry_out();
+  }
+  deliver();
+}
+
+// ----------------------------------------------------------------------------------------------------- looking
+
+Timeline Client::Impl::timeline(const ConversationId& conversation, Seq before, std::size_t limit) const {
+  const std::lock_guard lock(mutex_);
+  Timeline timeline;
+  if (auto rows = store_->rows(conversation, before, limit)) timeline.rows = std::move(*rows);
+  if (before) return timeline;
+  for (OutboxItem& item : replica_->outbox())
+    if (item.conversation == conversation) timeline.outbox.push_back(std::move(item));
+  return timeline;
+}
+
+std::optional<ClientEvent> Client::Impl::next_event(std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return lost_ || !events_.empty(); });
+  if (std::exchange(lost_, false)) return EventsLost{};
+  if (events_.empty()) return std::nullopt;
+  ClientEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+bool Client::Impl::wait_settled(std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] {
+    return replica_->settled() && std::ranges::none_of(replica_->outbox(), [](const OutboxItem& item) {
+             return item.state == replica::OutboxState::waiting || item.state == replica::OutboxState::searching;
+           });
+  });
+}
+
+std::string Client::Impl::trouble() const {
+  const std::lock_guard lock(mutex_);
+  const LinkState state = replica_->link();
+  return state == LinkState::in_step || state == LinkState::catching_up ? "" : trouble_;
+}
+
+void Client::Impl::reconnect() {
+  link_->revive();
+}
+
+// ------------------------------------------------------------------------------------------------- public face
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::start(ClientOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  TM_TRY(impl->start());
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+Result<std::uint64_t> Client::send(const Draft& draft) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.send(now, draft); });
+}
+
+Result<std::uint64_t> Client::send_text(const std::string& to_user, const std::string& text) {
+  Draft draft;
+  draft.to = UserId(to_user);
+  draft.body.text = text;
+  return send(draft);
+}
+
+Result<std::uint64_t> Client::send_text(const ConversationId& conversation, const std::string& text) {
+  Draft draft;
+  draft.conversation = conversation;
+  draft.body.text = text;
+  return send(draft);
+}
+
+Result<void> Client::resend(std::uint64_t local_id) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.resend(now, local_id); });
+}
+
+Result<void> Client::discard(std::uint64_t local_id) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.discard(now, local_id); });
+}
+
+Result<void> Client::mark_read(const ConversationId& conversation, Seq seq) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.mark_read(now, conversation, seq); });
+}
+
+Result<void> Client::mark_unread(const ConversationId& conversation) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.mark_unread(now, conversation); });
+}
+
+std::vector<Change> Client::conversations() const {
+  return impl_->look([](const Replica& replica) {
+    std::vector<Change> all;
+    for (const auto& [id, held] : replica.conversations()) all.push_back(held.state.object);
+    std::ranges::sort(all, [](const Change& a, const Change& b) {
+      return std::tie(a.sort_time, a.conversation) > std::tie(b.sort_time, b.conversation);
+    });
+    return all;
+  });
+}
+
+std::optional<Change> Client::conversation(const ConversationId& id) const {
+  return impl_->look([&](const Replica& replica) -> std::optional<Change> {
+    const auto found = replica.conversations().find(id);
+    if (found == replica.conversations().end()) return std::nullopt;
+    return found->second.state.object;
+  });
+}
+
+Timeline Client::timeline(const ConversationId& conversation, Seq before, std::size_t limit) const {
+  return impl_->timeline(conversation, before, limit);
+}
+
+std::vector<OutboxItem> Client::outbox() const {
+  return impl_->look([](const Replica& replica) { return replica.outbox(); });
+}
+
+namespace {
+
+/// For actions without a result.
+template <typename Action>
+auto plain(Action action) {
+  return [action](Replica& replica, Now now) {
+    action(replica, now);
+    return true;
+  };
+}
+
+}  // namespace
+
+void Client::open(const ConversationId& conversation) {
+  impl_->act(plain([&](Replica& replica, Now now) { replica.open(now, conversation); }));
+}
+
+void Client::close(const ConversationId& conversation) {
+  impl_->act(plain([&](Replica& replica, Now now) { replica.close(now, conversation); }));
+}
+
+void Client::scroll_back(const ConversationId& conversation, Seq before) {
+  impl_->act(plain([&](Replica& replica, Now now) { replica.scroll_back(now, conversation, before); }));
+}
+
+void Client::scroll_forward(const ConversationId& conversation, Seq after) {
+  impl_->act(plain([&](Replica& replica, Now now) { replica.scroll_forward(now, conversation, after); }));
+}
+
+std::optional<ClientEvent> Client::next_event(std::int64_t timeout_ms) {
+  return impl_->next_event(timeout_ms);
+}
+
+LinkState Client::link() const {
+  return impl_->look([](const Replica& replica) { return replica.link(); });
+}
+
+std::string Client::link_trouble() const {
+  return impl_->trouble();
+}
+
+bool Client::wait_settled(std::int64_t timeout_ms) {
+  return impl_->wait_settled(timeout_ms);
+}
+
+void Client::reconnect() {
+  impl_->reconnect();
+}
+
+}  // namespace tidemark

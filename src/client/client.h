@@ -1,0 +1,139 @@
+// The client library: a user's device that keeps in step with its server.
+//
+//     ClientOptions options;
+//     options.url = "ws://127.0.0.1:7700/v1/ws";
+//     options.user = "1001";
+//     options.token = [] { return my_token(); };
+//     auto client = Client::start(options);
+//     if (!client) return report(client.error());
+//     (*client)->send_text("1002", "hello");
+//     while (auto event = (*client)->next_event(1'000)) show(*event);
+//
+// It connects by itself, and again whenever the line is lost; everything works offline too: messages wait in the
+// outbox, read pointers are told later, what is held can be shown. What the server says is stored before it is shown,
+// and a message is stored before its first byte leaves, so that nothing is lost or doubled whenever the process dies.
+//
+// All methods are thread-safe and answer at once from what is held; what comes of them later is told by events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "client/replica_store.h"
+#include "core/replica/events.h"
+#include "core/replica/state.h"
+#include "wire/dialect.h"
+
+namespace tidemark {
+
+using replica::ChangeRefusedEvent;
+using replica::ConversationEvent;
+using replica::HistoryEvent;
+using replica::LinkEvent;
+using replica::LinkState;
+using replica::MessageEvent;
+using replica::OutboxEvent;
+using replica::OutboxItem;
+using replica::OutboxOutcome;
+using replica::UnreadEvent;
+
+/// More events than options.events_max waited: the oldest were dropped. Read lists and timelines anew.
+struct EventsLost {};
+
+using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent,
+                                 HistoryEvent, LinkEvent, EventsLost>;
+
+struct ClientOptions {
+  std::string url;   // ws://host:port/v1/ws or wss://...
+  std::string user;  // whose device this is; must be the token's
+  /// Gives a token for each new connection; called on the client's thread, may take its time, must not throw.
+  std::function<std::string()> token;
+  std::string device = "desktop";  // stable name of the device, 1 to 64 bytes
+  std::string platform = "desktop";
+  std::string app_version = "0.1.0";
+  Dialect dialect = Dialect::binary;
+  std::string ca_file;  // wss: PEM of those who vouch for the server, "" for the system's
+  bool verify = true;   // wss: whether the server must prove its name
+  /// Messages that a catch-up brings along for each conversation, 0 to 50; the rest comes when it is opened.
+  std::uint32_t recent = 20;
+  std::uint32_t page_limit = 50;       // messages of a page of history
+  std::int64_t retry_min_ms = 1'000;   // waits between connections: at random, at most this at first,
+  std::int64_t retry_max_ms = 30'000;  // doubling up to this
+  std::size_t events_max = 10'000;     // that wait for next_event
+  /// Called for each event on the client's thread instead of queueing it; must not throw or block for long.
+  std::function<void(const ClientEvent&)> on_event;
+  std::shared_ptr<ReplicaStore> store;  // null: in memory
+};
+
+/// What a conversation shows: rows as the log has them, then what is still on its way.
+struct Timeline {
+  std::vector<TimelineRow> rows;   // ascending
+  std::vector<OutboxItem> outbox;  // in the order of sending
+};
+
+/// A message to send; one of to and conversation is set.
+using Draft = replica::Draft;
+
+class Client {
+ public:
+  /// Begins to connect. MALFORMED with the option at fault as field; errors of the store.
+  static Result<std::unique_ptr<Client>> start(ClientOptions options);
+  /// Ends the connection. Not from on_event.
+  ~Client();
+
+  // Sending. The local id names the message until OutboxEvent says `sent` with its seq.
+
+  /// MALFORMED for an impossible address, TOO_LARGE, LIMIT_REACHED when too much waits.
+  Result<std::uint64_t> send(const replica::Draft& draft);
+  Result<std::uint64_t> send_text(const std::string& to_user, const std::string& text);
+  Result<std::uint64_t> send_text(const ConversationId& conversation, const std::string& text);
+  /// Sends an undecided or failed message again, as a new one; or forgets it. MESSAGE_NOT_FOUND.
+  Result<void> resend(std::uint64_t local_id);
+  Result<void> discard(std::uint64_t local_id);
+
+  // Reading. CONVERSATION_NOT_FOUND when the device does not hold it.
+
+  Result<void> mark_read(const ConversationId& conversation, Seq seq);
+  Result<void> mark_unread(const ConversationId& conversation);
+
+  // Looking.
+
+  /// Newest first, without messages.
+  std::vector<Change> conversations() const;
+  std::optional<Change> conversation(const ConversationId& id) const;
+  /// At most `limit` rows below `before` (0: from the newest) of what is held.
+  Timeline timeline(const ConversationId& conversation, Seq before = {}, std::size_t limit = 50) const;
+  /// All messages that are not in the log yet, in the order of sending.
+  std::vector<OutboxItem> outbox() const;
+  /// The conversation is on the screen: its newest page is fetched and kept complete. At most 8 at once.
+  void open(const ConversationId& conversation);
+  void close(const ConversationId& conversation);
+  /// Fetches a page of older rows (below `before`, or below the newest ones): a HistoryEvent tells when it is there.
+  void scroll_back(const ConversationId& conversation, Seq before = {});
+  void scroll_forward(const ConversationId& conversation, Seq after);
+
+  // Events and the line.
+
+  /// The next event, waiting at most `timeout_ms`; nothing when none came. Not used together with on_event.
+  std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
+  LinkState link() const;
+  /// Why there is no connection, in words; "" while there is one.
+  std::string link_trouble() const;
+  /// Waits until everything is held and everything told, or the time is over; whether it came to that.
+  bool wait_settled(std::int64_t timeout_ms);
+  /// Tries at once: the network came back, or a user has logged in again after a kick.
+  void reconnect();
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,256 @@
+// The client library over real sockets: two dialects, lost connections, lost answers, kicks.
+#include "client/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/testing_server.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::int64_t kPatienceMs = 20'000;  // a bound for hangs; nothing here takes so long
+const ConversationId kChat("1001_1002");
+
+ClientOptions options_for(const std::string& url, const std::string& user) {
+  ClientOptions options;
+  options.url = url;
+  options.user = user;
+  options.token = [user] { return user; };  // the testing server takes the token for the user
+  options.retry_min_ms = 5;
+  options.retry_max_ms = 50;
+  return options;
+}
+
+std::unique_ptr<Client> start(const ClientOptions& options) {
+  auto client = Client::start(options);
+  EXPECT_TRUE(client.has_value()) << (client ? "" : client.error().message());
+  return client ? std::move(*client) : nullptr;
+}
+
+/// The next event of this type that `wanted` takes.
+template <typename Event, typename Wanted>
+std::optional<Event> await(Client& client, Wanted wanted) {
+  while (auto event = client.next_event(kPatienceMs))
+    if (const auto* one = std::get_if<Event>(&*event); one && wanted(*one)) return *one;
+  return std::nullopt;
+}
+
+template <typename Event>
+std::optional<Event> await(Client& client) {
+  return await<Event>(client, [](const Event&) { return true; });
+}
+
+std::vector<std::string> texts(const Client& client, const ConversationId& id) {
+  std::vector<std::string> texts;
+  for (const TimelineRow& row : client.timeline(id).rows) texts.push_back(row.entry->body.text);
+  return texts;
+}
+
+class ClientDialects : public ::testing::TestWithParam<Dialect> {};
+INSTANTIATE_TEST_SUITE_P(BothDialects, ClientDialects, ::testing::Values(Dialect::binary, Dialect::json),
+                         [](const auto& instance) { return instance.param == Dialect::binary ? "binary" : "json"; });
+
+TEST_P(ClientDialects, TwoUsersTalk) {
+  TestingServer server;
+  ClientOptions first = options_for(server.url(), "1001");
+  ClientOptions second = options_for(server.url(), "1002");
+  first.dialect = second.dialect = GetParam();
+  const auto anna = start(first);
+  const auto ben = start(second);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  ASSERT_TRUE(ben->wait_settled(kPatienceMs));
+  EXPECT_EQ(anna->link(), LinkState::in_step);
+  EXPECT_EQ(anna->link_trouble(), "");
+
+  const auto local_id = anna->send_text("1002", "早上好");
+  ASSERT_TRUE(local_id.has_value());
+  const auto sent = await<OutboxEvent>(*anna, [](const auto& event) { return event.outcome == OutboxOutcome::sent; });
+  ASSERT_TRUE(sent.has_value());
+  EXPECT_EQ(sent->local_id, *local_id);
+  EXPECT_EQ(sent->seq, Seq(1));
+
+  const auto message = await<MessageEvent>(*ben);
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(message->entry->body.text, "早上好");
+  EXPECT_TRUE(message->notify);
+  ASSERT_EQ(ben->conversations().size(), 1u);
+  EXPECT_EQ(ben->conversations()[0].unread, (Unread{1, true}));
+  EXPECT_EQ(ben->conversations()[0].peer, UserId("1001"));
+
+  ASSERT_TRUE(ben->mark_read(kChat, Seq(1)).has_value());
+  ASSERT_TRUE(ben->send_text(kChat, "早").has_value());
+  ASSERT_TRUE(ben->wait_settled(kPatienceMs));
+  EXPECT_EQ(ben->conversation(kChat)->unread, Unread{});
+  ASSERT_TRUE(await<MessageEvent>(*anna, [](const auto& event) { return event.entry->body.text == "早"; }));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("早上好", "早"));
+  EXPECT_THAT(texts(*ben, kChat), ElementsAre("早上好", "早"));
+}
+
+TEST(Client, WhatWasMissedIsThereAfterTheLineComesBack) {
+  TestingServer server;
+  const auto anna = start(options_for(server.url(), "1001"));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  for (int round = 0; round < 5; ++round) {
+    server.cut_all();
+    const auto text = "round " + std::to_string(round);
+    server.with([&](replica::TestServer& rules) { return rules.send(UserId("1002"), UserId("1001"), text); });
+    ASSERT_TRUE(await<MessageEvent>(*anna, [&](const auto& event) { return event.entry->body.text == text; }));
+  }
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("round 0", "round 1", "round 2", "round 3", "round 4"));
+  EXPECT_GE(server.accepted, 2);
+}
+
+TEST(Client, ALostAnswerDoublesNothing) {
+  TestingServer server;
+  int sends = 0;
+  server.fate = [&](const pb::ClientFrame& frame) {
+    if (!frame.has_send()) return TestingServer::Fate::answer;
+    // Each message: once lost before it is taken, once after, then through.
+    switch (sends++ % 3) {
+      case 0:
+        return TestingServer::Fate::cut_before;
+      case 1:
+        return TestingServer::Fate::cut_after;
+      default:
+        return TestingServer::Fate::answer;
+    }
+  };
+  const auto anna = start(options_for(server.url(), "1001"));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(anna->send_text("1002", std::to_string(i)).has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_TRUE(anna->outbox().empty());
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("0", "1", "2"));
+  EXPECT_EQ(server.with([](replica::TestServer& rules) { return rules.view.line(kChat).seq; }), Seq(3));
+}
+
+TEST(Client, WritesOfflineAndSendsWhenAServerIsThere) {
+  std::uint16_t port = 0;
+  {
+    const TestingServer gone;
+    port = gone.port();
+  }
+  const auto anna = start(options_for("ws://127.0.0.1:" + std::to_string(port) + "/v1/ws", "1001"));
+  ASSERT_TRUE(anna->send_text("1002", "hello").has_value());
+  EXPECT_FALSE(anna->wait_settled(50));
+  EXPECT_EQ(anna->timeline(kChat).outbox.size(), 1u);
+  EXPECT_NE(anna->link_trouble(), "");
+  TestingServer server(port);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("hello"));
+  EXPECT_TRUE(anna->timeline(kChat).outbox.empty());
+}
+
+TEST(Client, ScrollsBackThroughWhatItDoesNotHold) {
+  TestingServer server;
+  server.with([](replica::TestServer& rules) {
+    for (int i = 1; i <= 130; ++i) rules.send(UserId("1002"), UserId("1001"), std::to_string(i));
+    return 0;
+  });
+  ClientOptions options = options_for(server.url(), "1001");
+  options.recent = 10;
+  const auto anna = start(options);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_EQ(texts(*anna, kChat).size(), 10u);
+  EXPECT_TRUE(anna->timeline(kChat).rows.front().gap_before);
+  bool end = false;
+  for (int pages = 0; !end && pages < 10; ++pages) {
+    anna->scroll_back(kChat);
+    const auto told = await<HistoryEvent>(*anna);
+    ASSERT_TRUE(told.has_value());
+    end = told->end;
+  }
+  const Timeline all = anna->timeline(kChat, {}, 1'000);
+  ASSERT_EQ(all.rows.size(), 130u);
+  EXPECT_EQ(all.rows.front().entry->body.text, "1");
+  for (const TimelineRow& row : all.rows) EXPECT_FALSE(row.gap_before);
+}
+
+TEST(Client, AKickForGoodIsNotFollowedByAReconnect) {
+  TestingServer server;
+  const auto anna = start(options_for(server.url(), "1001"));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  server.kick_all("REPLACED", true);
+  const auto refused = await<LinkEvent>(*anna, [](const auto& event) { return event.state == LinkState::refused; });
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->kick, "REPLACED");
+  EXPECT_FALSE(anna->wait_settled(300)) << "six times the longest wait between connections";
+  EXPECT_EQ(server.accepted, 1);
+  EXPECT_NE(anna->link_trouble().find("REPLACED"), std::string::npos);
+  anna->reconnect();
+  EXPECT_TRUE(anna->wait_settled(kPatienceMs));
+}
+
+TEST(Client, CallsBackInsteadOfQueueing) {
+  TestingServer server;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<OutboxOutcome> outcomes;
+  ClientOptions options = options_for(server.url(), "1001");
+  options.on_event = [&](const ClientEvent& event) {
+    const std::lock_guard lock(mutex);
+    if (const auto* outbox = std::get_if<OutboxEvent>(&event)) outcomes.push_back(outbox->outcome);
+    changed.notify_all();
+  };
+  const auto anna = start(options);
+  ASSERT_TRUE(anna->send_text("1002", "hello").has_value());
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, std::chrono::milliseconds(kPatienceMs), [&] { return outcomes.size() == 2; }));
+  EXPECT_THAT(outcomes, ElementsAre(OutboxOutcome::queued, OutboxOutcome::sent));
+}
+
+TEST(Client, AFullQueueSaysSo) {
+  TestingServer server;
+  ClientOptions options = options_for(server.url(), "1001");
+  options.events_max = 3;
+  const auto anna = start(options);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(anna->send_text("1002", "hello").has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  const auto first = anna->next_event(kPatienceMs);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(std::holds_alternative<EventsLost>(*first));
+  EXPECT_EQ(texts(*anna, kChat).size(), 5u);
+}
+
+TEST(Client, AStoreOutlivesItsClient) {
+  TestingServer server;
+  const std::shared_ptr<ReplicaStore> store = make_memory_store();
+  ClientOptions options = options_for(server.url(), "1001");
+  options.store = store;
+  {
+    const auto anna = start(options);
+    ASSERT_TRUE(anna->send_text("1002", "hello").has_value());
+    ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  }
+  const std::size_t syncs = server.with([](replica::TestServer& rules) { return rules.syncs; });
+  const auto again = start(options);
+  EXPECT_THAT(texts(*again, kChat), ElementsAre("hello")) << "before any connection";
+  ASSERT_TRUE(again->wait_settled(kPatienceMs));
+  EXPECT_EQ(server.with([](replica::TestServer& rules) { return rules.syncs; }), syncs) << "nothing had changed";
+
+  options.user = "1002";
+  const auto other = Client::start(options);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().field, "store");
+}
+
+TEST(Client, WrongOptionsAreNamed) {
+  const auto refused = [](auto change) {
+    ClientOptions options = options_for("ws://127.0.0.1:1/v1/ws", "1001");
+    change(options);
+    const auto client = Client::start(options);
+    return client ? std::string("none") : client.error().field;
+  };
+  EXPECT_EQ(refused([](ClientOptions& o) { o.url = "http://x/"; }), "url");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.user = ""; }), "user");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.token = nullptr; }), "token");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.device = ""; }), "device");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.recent = 51; }), "recent");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.page_limit = 0; }), "page_limit");
+  EXPECT_EQ(refused([](ClientOptions& o) { o.url = "wss://127.0.0.1:1/", o.ca_file = "/nowhere"; }), "tls.ca_file");
+}
+
+}  // namespace
+}  // namespace tidemark
