@@ -13,6 +13,7 @@ using boost::system::error_code;
 
 constexpr int kReadsPerWake = 4;              // then others have their turn
 constexpr std::size_t kKeptOutBytes = 4'096;  // more room than this is given back once it is empty
+constexpr std::size_t kOutBytesMax = 256 * 1024;  // beyond it nothing is read
 constexpr std::size_t kHeldBytesMax = 64 * 1024;
 
 }  // namespace
@@ -35,8 +36,13 @@ void Connection::start() {
   wait_readable();
 }
 
+bool Connection::readable() const {
+  // Who does not take his answers gets no more of them.
+  return !closed_ && !paused_ && !finishing_ && out_.size() <= kOutBytesMax;
+}
+
 void Connection::wait_readable() {
-  if (closed_ || reading_ || paused_ || finishing_) return;
+  if (reading_ || !readable()) return;
   reading_ = true;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const error_code& failed) {
     self->reading_ = false;
@@ -46,7 +52,7 @@ void Connection::wait_readable() {
 }
 
 void Connection::on_readable() {
-  for (int reads = 0; reads < kReadsPerWake && !closed_ && !paused_ && !finishing_; ++reads) {
+  for (int reads = 0; reads < kReadsPerWake && readable(); ++reads) {
     const std::span<char> room = owner_.read_buffer();
     error_code failed;
     const std::size_t size = socket_.read_some(asio::buffer(room.data(), room.size()), failed);
@@ -91,6 +97,7 @@ void Connection::take_http(std::string_view bytes) {
       return;
     }
     if (bytes.empty()) return;
+    if (http_.idle()) request_since_ms_ = owner_.now_ms();
     switch (http_.feed(bytes)) {
       case HttpProgress::need_more: return;
       case HttpProgress::expect_continue: send(kHttpContinue); return;
@@ -127,11 +134,11 @@ void Connection::take_frames(std::span<char> bytes) {
 void Connection::respond(const HttpReply& reply) {
   if (closed_ || !in_request_) return;
   HttpReply whole = reply;
-  whole.keep_alive = keep_alive_;
+  whole.keep_alive = keep_alive_ && !owner_.stopping();
   whole.to_head = to_head_;
   in_request_ = false;
   send(http_response(whole));
-  if (!keep_alive_) return finish();
+  if (!keep_alive_ || owner_.stopping()) return finish();
   if (held_.empty()) return;
   const std::string next = std::exchange(held_, {});
   take_http(next);
@@ -164,7 +171,8 @@ void Connection::flush() {
   out_.erase(0, written);
   if (out_.empty() && out_.capacity() > kKeptOutBytes) out_ = std::string();
   if (blocked_) return wait_writable();
-  if (finishing_) close();
+  if (finishing_) return close();
+  wait_readable();
 }
 
 void Connection::wait_writable() {
@@ -191,6 +199,11 @@ void Connection::close() {
   socket_.close(ignored);
   if (link_) link_->on_closed();
   owner_.on_closed(*this);
+}
+
+std::int64_t Connection::arriving_since_ms() const {
+  if (tls_ && !tls_->handshake_done()) return opened_ms_;
+  return link_ || http_.idle() ? 0 : request_since_ms_;
 }
 
 void Connection::pause(bool paused) {

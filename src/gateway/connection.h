@@ -32,6 +32,8 @@ class ConnectionOwner {
   /// Room to read into, used by one connection at a time.
   virtual std::span<char> read_buffer() = 0;
   virtual std::int64_t now_ms() const = 0;
+  /// Answers are the last ones of their connections.
+  virtual bool stopping() const = 0;
 };
 
 class Connection final : public std::enable_shared_from_this<Connection> {
@@ -60,12 +62,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::string& address() const { return address_; }
   WsLink* link() { return link_.get(); }
   bool in_request() const { return in_request_; }
+  /// Since when a request is arriving or TLS shakes hands; 0: neither.
+  std::int64_t arriving_since_ms() const;
   std::int64_t last_input_ms() const { return last_input_ms_; }
   std::int64_t opened_ms() const { return opened_ms_; }
   /// Since when the socket has taken nothing although bytes wait; 0: nothing waits.
   std::int64_t blocked_since_ms() const { return blocked_ ? last_output_ms_ : 0; }
 
  private:
+  bool readable() const;
   void wait_readable();
   void on_readable();
   bool take_cipher(std::span<char> bytes);
@@ -87,7 +92,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::int64_t opened_ms_ = 0;
   std::int64_t last_input_ms_ = 0;
   std::int64_t last_output_ms_ = 0;
-  std::int64_t flushed_bytes_ = 0;
+  std::int64_t request_since_ms_ = 0;
   bool in_request_ = false;
   bool keep_alive_ = true;
   bool to_head_ = false;

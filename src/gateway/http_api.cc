@@ -104,7 +104,9 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
     case HttpOperation::readyz: {
       const auto ready = host_.ready();
       if (!ready) return answer(refusal(ready.error()));
-      return answer({.body = "{\"status\":\"ready\"}"});
+      std::string body = "{\"status\":\"ready\",\"warning\":";
+      write_json_string(*ready, body);
+      return answer({.body = body + "}"});
     }
     case HttpOperation::metrics: return answer({.content_type = "text/plain; version=0.0.4", .body = host_.metrics()});
     case HttpOperation::openapi: return answer({.body = host_.openapi});

@@ -27,7 +27,7 @@ class HttpApi {
   struct Host {
     std::function<Result<Principal>(std::string_view token)> user;
     std::function<Result<Principal>(std::string_view token)> admin;
-    std::function<Result<void>()> ready;     // what stands in the way, in one sentence
+    std::function<Result<std::string>()> ready;  // a warning or ""; or what stands in the way, in one sentence
     std::function<std::string()> metrics;
     std::string openapi;
   };

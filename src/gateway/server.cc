@@ -79,6 +79,7 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   void on_closed(Connection& connection) override;
   void flush_later(const std::shared_ptr<Connection>& connection) override;
   std::span<char> read_buffer() override { return room; }
+  bool stopping() const override { return stopping_; }
 
   // LinkOwner
   Service& service() override { return service_; }
@@ -132,7 +133,7 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   RateLimiter login_limiter{login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)};
   std::vector<std::shared_ptr<Connection>> to_flush;
   std::int64_t seen_noted_ms = 0;
-  bool stopping = false;
+  bool stopping_ = false;
   std::thread network;
 };
 
@@ -202,7 +203,7 @@ void Server::Impl::run() {
 }
 
 void Server::Impl::begin_stop() {
-  if (std::exchange(stopping, true)) return;
+  if (std::exchange(stopping_, true)) return;
   error_code ignored;
   acceptor.close(ignored);
   signals.cancel(ignored);
@@ -231,11 +232,12 @@ void Server::Impl::finish_stop() {
 HttpApi::Host Server::Impl::http_host() {
   return {.user = [this](std::string_view token) { return authenticate(token); },
           .admin = [this](std::string_view token) { return world.authenticator.admin(token, world.clock.wall_ms()); },
-          .ready = [this]() -> Result<void> {
+          .ready = [this]() -> Result<std::string> {
             const EngineStatus status = engine.status();
-            if (stopping) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
+            if (stopping_) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
             if (!status.writable) return fail(ErrorCode::RETRY_LATER, "", status.problem, 1'000);
-            return {};
+            if (!status.purging) return "The wall clock jumped: nothing is dropped by age until the next start.";
+            return "";
           },
           .metrics = [this] { return metrics_text(); },
           .openapi = openapi_json()};
@@ -243,7 +245,7 @@ HttpApi::Host Server::Impl::http_host() {
 
 void Server::Impl::accept() {
   acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
-    if (failed == asio::error::operation_aborted || stopping) return;
+    if (failed == asio::error::operation_aborted || stopping_) return;
     if (!failed) {
       accepted(std::move(socket));
       return accept();
@@ -290,7 +292,7 @@ void Server::Impl::on_closed(Connection& connection) {
   const auto found = connections.find(connection.id());
   if (found == connections.end()) return;
   asio::post(io, [this, kept = std::move(found->second)] {
-    if (stopping && connections.empty()) io.stop();
+    if (stopping_ && connections.empty()) io.stop();
   });
   connections.erase(found);
 }
@@ -399,6 +401,8 @@ void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection
   const std::int64_t silent_ms = now - connection->last_input_ms();
   if (connection->blocked_since_ms() != 0 && now - connection->blocked_since_ms() > limits.write_timeout_ms)
     return connection->close();
+  const std::int64_t arriving = connection->arriving_since_ms();
+  if (arriving != 0 && now - arriving > limits.handshake_timeout_ms) return connection->close();
   WsLink* link = connection->link();
   if (link == nullptr) {
     if (!connection->in_request() && silent_ms > limits.http_idle_timeout_ms) connection->finish();
@@ -414,10 +418,10 @@ void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection
 }
 
 void Server::Impl::tick() {
-  if (stopping) return;
+  if (stopping_) return;
   ticker.expires_after(kTick);
   ticker.async_wait([this](const error_code& failed) {
-    if (failed || stopping) return;
+    if (failed || stopping_) return;
     const std::int64_t now = now_ms();
     delivery_.tick(now);
     std::vector<std::shared_ptr<Connection>> open;

@@ -127,7 +127,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
 }
 
 void WsLink::run_waiting() {
-  while (state_ == State::welcomed && waiting_ && !waiting_->empty()) {
+  while (state_ == State::welcomed && waiting_ && !waiting_->empty() && !connection_.blocked()) {
     const bool change = Service::changes(*waiting_->front());
     if (read_running_ || (!change && changes_running_ > 0)) return;
     std::unique_ptr<pb::ClientFrame> next = std::move(waiting_->front());
@@ -224,7 +224,9 @@ void WsLink::hint(Mark head) {
 bool WsLink::blocked() const { return connection_.blocked(); }
 
 void WsLink::on_unblocked() {
-  if (state_ == State::welcomed) owner_.delivery().unblocked(id_, owner_.now_ms());
+  if (state_ != State::welcomed) return;
+  owner_.delivery().unblocked(id_, owner_.now_ms());
+  run_waiting();
 }
 
 void WsLink::send(const pb::ServerFrame& frame) {

@@ -26,6 +26,7 @@ std::optional<std::string> StoreView::get(Table table, std::string_view key) {
 }
 
 void StoreView::clear_failure() {
+  if (!failure_) return;
   failure_.reset();
   users_.clear();
   conversations_.clear();
