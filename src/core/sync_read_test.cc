@@ -242,7 +242,7 @@ TEST(Sync, rows_that_changed_further_up_are_not_passed_over_again_on_every_page)
   SyncQuery step = query(a);
   const std::size_t before = world.view.rows_read();
   std::size_t objects = 0;
-  for (bool done = false; !done;) {
+  for (bool done = false; !done && objects < 3'000;) {
     const SyncPage got = page(world, step);
     objects += got.changes.size();
     done = reached(step, got);
@@ -312,7 +312,8 @@ void pass_time(ReadsWorld& world, int most) {
 /// Pages down from the head until the cursor is reached, while things happen.
 Cursor descend(ReadsWorld& world, SyncQuery asked, Index& index) {
   Mark expected_to;
-  while (true) {
+  for (int pages = 0;; ++pages) {
+    RC_ASSERT(pages < 1'000);
     const SyncPage got = page(world, asked);
     if (expected_to) RC_ASSERT(got.to == expected_to);
     RC_ASSERT(got.more == (!reached(asked, got) || world.head_of(a) > got.p0));
