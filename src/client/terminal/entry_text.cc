@@ -5,9 +5,10 @@
 namespace tidemark::terminal {
 namespace {
 
-std::string names(const std::vector<UserId>& users) {
+std::string names(const std::vector<UserId>& users, const UserId& but = {}) {
   std::string out;
-  for (const UserId& user : users) out += (out.empty() ? "" : ", ") + user.value;
+  for (const UserId& user : users)
+    if (user != but) out += (out.empty() ? "" : ", ") + user.value;
   return out;
 }
 
@@ -25,7 +26,7 @@ std::string member_text(const Entry& entry, const MemberChange& change) {
   const bool alone = change.users.size() == 1 && change.users.front() == entry.sender;
   switch (change.action) {
     case MemberAction::joined:
-      return alone ? entry.sender.value + " joined" : entry.sender.value + " added " + names(change.users);
+      return alone ? entry.sender.value + " joined" : entry.sender.value + " added " + names(change.users, entry.sender);
     case MemberAction::left:
       return names(change.users) + " left";
     case MemberAction::removed:

@@ -1,0 +1,69 @@
+// tidemark chat: a chat in the terminal, on the client library that applications use.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/tidemark/chat_faces.h"
+#include "apps/tidemark/client_flags.h"
+#include "apps/tidemark/commands.h"
+#include "apps/tidemark/settings_flags.h"
+
+namespace tidemark {
+namespace {
+
+struct ChatFlags {
+  ClientFlags client;
+  std::string device;
+  std::string to;
+  bool lines = false;
+  bool follow = false;
+};
+
+/// Another terminal is another device; the same terminal is the same one again.
+std::string device_of_terminal() {
+  const char* name = ::ttyname(STDIN_FILENO);
+  std::string device = "terminal";
+  if (name != nullptr)
+    device += "-" + std::string(name).substr(std::string(name).starts_with("/dev/") ? 5 : 0);
+  else
+    device += "-" + std::to_string(::getpid());
+  std::ranges::replace(device, '/', '-');
+  return device.substr(0, 64);
+}
+
+int run_chat(const ChatFlags& flags) {
+  if (flags.client.user.empty()) {
+    tell_error({ErrorCode::MALFORMED, "", "Say who you are: tidemark chat --user alice --data ./data"});
+    return 1;
+  }
+  const auto access = flags.client.access();
+  if (!access) {
+    tell_error(access.error());
+    return 1;
+  }
+  SignalQueue signals;  // before the client's thread
+  const auto session = ChatSession::start(*access, flags.device.empty() ? device_of_terminal() : flags.device);
+  if (!session) {
+    tell_error(session.error());
+    return 1;
+  }
+  const bool people = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && !flags.lines;
+  if (people) return run_chat_screen(**session, signals, flags.to);
+  return run_chat_lines(**session, signals, {.to = flags.to, .follow = flags.follow});
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("chat", "Chat in the terminal; without a terminal, line by line");
+  auto flags = std::make_shared<ChatFlags>();
+  flags->client.add_to(*command, "--user");
+  command->add_option("--device", flags->device, "Name of this device [that of the terminal]")->type_name("NAME");
+  command->add_option("--to", flags->to, "The user or group to chat with at first")->type_name("TO");
+  command->add_flag("--lines", flags->lines, "Line by line, even in a terminal");
+  command->add_flag("--follow", flags->follow, "Line by line: go on after the end of stdin");
+  command->callback([flags, &chosen] { chosen = [flags] { return run_chat(*flags); }; });
+}
+
+}  // namespace tidemark

@@ -1,0 +1,222 @@
+#include "apps/tidemark/chat_session.h"
+
+#include <fmt/core.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "base/check.h"
+#include "base/ports.h"
+#include "core/conversation_id.h"
+#include "core/uuid7.h"
+#include "tidemark.pb.h"
+#include "wire/http_parser.h"
+#include "wire/json_writer.h"
+
+namespace tidemark {
+namespace {
+
+constexpr int kCallTimeout_s = 5;  // the screen stands still so long at most
+
+const std::vector<std::string> kHelp = {
+    "/to USER                 chat with somebody",
+    "/group TITLE USER ...    make a group; a title of several words goes in \"quotes\"",
+    "/add USER ...            add people to this group",
+    "/leave                   leave this group",
+    "/unread                  keep this conversation as unread",
+    "/resend, /discard        what to do with a message that was not sent",
+    "/reconnect               try the server again at once",
+    "/quit                    leave the chat (Ctrl-D on an empty line, too)",
+    "",
+    "Tab, Up, Down            the next conversation, the one before",
+    "PageUp, PageDown         older and newer messages",
+    "Ctrl-A, Ctrl-E           beginning and end of the line",
+    "Ctrl-U, Ctrl-K, Ctrl-W   delete to its beginning, to its end, a word",
+    "// at the beginning      sends a line that begins with /",
+    "Esc                      closes this",
+};
+
+/// Words as a shell has them, with "quotes" around what holds spaces.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool quoted = false;
+  bool any = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+      any = true;
+    } else if (c == ' ' && !quoted) {
+      if (any) words.push_back(std::exchange(word, {}));
+      any = false;
+    } else {
+      word += c;
+      any = true;
+    }
+  }
+  if (any) words.push_back(word);
+  return words;
+}
+
+std::string json_list(const std::vector<std::string>& words, std::size_t from) {
+  std::string out = "[";
+  for (std::size_t i = from; i < words.size(); ++i) {
+    if (i > from) out += ',';
+    write_json_string(words[i], out);
+  }
+  return out + "]";
+}
+
+std::string websocket_url(const ServerUrl& url) {
+  return (url.scheme == ServerUrl::Scheme::https ? "wss://" : "ws://") + url.authority() + "/v1/ws";
+}
+
+bool is_group(const ConversationId& id) {
+  const auto parsed = parse_conversation(id);
+  return parsed && parsed->kind == ConversationKind::group;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChatSession>> ChatSession::start(const Access& access, const std::string& device) {
+  TM_ASSIGN(HttpCalls calls, HttpCalls::open(access.url, access.token, access.ca_file, kCallTimeout_s));
+  std::unique_ptr<ChatSession> session(new ChatSession(std::move(calls), access.user, device));
+  ClientOptions options;
+  options.url = websocket_url(access.url);
+  options.user = access.user.value;
+  options.token = [token = access.token] { return token; };
+  options.device = device;
+  options.platform = "terminal";
+  options.ca_file = access.ca_file;
+  options.on_event = [self = session.get()](const ClientEvent& event) { self->wake(event); };
+  TM_ASSIGN(session->client_, Client::start(std::move(options)));
+  return session;
+}
+
+ChatSession::ChatSession(HttpCalls calls, UserId user, std::string device)
+    : calls_(std::move(calls)), user_(std::move(user)), device_(std::move(device)) {
+  wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  TM_CHECK(wake_ >= 0, "a process may have another descriptor");
+}
+
+ChatSession::~ChatSession() {
+  client_.reset();
+  ::close(wake_);
+}
+
+void ChatSession::wake(const ClientEvent& event) {
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+  }
+  const std::uint64_t one = 1;
+  (void)!::write(wake_, &one, sizeof one);
+}
+
+std::vector<ClientEvent> ChatSession::take_events() {
+  std::uint64_t count = 0;
+  (void)!::read(wake_, &count, sizeof count);
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+ConversationId ChatSession::conversation_of(std::string_view name) const {
+  const ConversationId named(name);
+  if (client_->conversation(named) || is_group(named)) return named;
+  if (const auto parsed = parse_conversation(named); parsed && parsed->has(user_)) return named;
+  return single_conversation(user_, UserId(name));
+}
+
+Result<void> ChatSession::send(const ConversationId& conversation, const std::string& text) {
+  Draft draft;
+  draft.body.text = text;
+  const auto parsed = parse_conversation(conversation);
+  if (parsed && parsed->kind == ConversationKind::single && parsed->has(user_))
+    draft.to = parsed->peer_of(user_);
+  else
+    draft.conversation = conversation;
+  TM_TRY(client_->send(draft));
+  return {};
+}
+
+CommandOutcome ChatSession::command(std::string_view line, const std::optional<ConversationId>& open) {
+  const std::vector<std::string> words = words_of(line);
+  const std::string verb = words.empty() ? "" : words.front();
+  if (verb == "/quit") return {.notice = "", .quit = true};
+  if (verb == "/help") return {.notice = "Esc closes this", .help = kHelp};
+  if (verb == "/reconnect") {
+    client_->reconnect();
+    return {.notice = "trying again"};
+  }
+  if (verb == "/to") {
+    if (words.size() != 2) return {.notice = "/to takes one user: /to bob"};
+    const ConversationId id = conversation_of(words[1]);
+    if (const auto parsed = parse_conversation(id); !parsed) return {.notice = parsed.error().message()};
+    return {.notice = "", .open = id};
+  }
+  if (verb == "/group") return create_group(words);
+  if (verb != "/add" && verb != "/leave" && verb != "/unread" && verb != "/resend" && verb != "/discard")
+    return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
+  if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
+  if (verb == "/add" || verb == "/leave") return change_members(verb, words, *open);
+  if (verb == "/unread") {
+    const auto marked = client_->mark_unread(*open);
+    return {.notice = marked ? "marked as unread" : marked.error().message()};
+  }
+  return settle_outbox(verb, *open);
+}
+
+CommandOutcome ChatSession::create_group(const std::vector<std::string>& words) {
+  if (words.size() < 3) return {.notice = "/group takes a title and users: /group \"Tuesday lunch\" bob carol"};
+  SystemRandom random;
+  const SystemClock clock;
+  Uuid7Random dice;
+  random.fill(dice);
+  std::string body = "{\"title\":";
+  write_json_string(words[1], body);
+  body += ",\"members\":" + json_list(words, 2) + "}";
+  std::string answer;
+  CommandOutcome outcome;
+  outcome.notice = call(
+      {.method = "POST", .target = "/v1/groups", .body = body, .idempotency_key = make_uuid_v7(clock.wall_ms(), dice)},
+      "made the group " + words[1], &answer);
+  v1::Group group;
+  if (!answer.empty() && read_answer(answer, group)) outcome.open = ConversationId(group.conversation_id());
+  return outcome;
+}
+
+CommandOutcome ChatSession::change_members(std::string_view verb, const std::vector<std::string>& words,
+                                           const ConversationId& open) {
+  if (!is_group(open)) return {.notice = fmt::format("{} is for groups", verb)};
+  const std::string members = "/v1/groups/" + percent_encode(open.value) + "/members";
+  if (verb == "/leave")
+    return {.notice = call({.method = "DELETE", .target = members + "/" + percent_encode(user_.value)}, "you left")};
+  if (words.size() < 2) return {.notice = "/add takes users: /add dave"};
+  return {.notice =
+              call({.method = "POST", .target = members, .body = "{\"users\":" + json_list(words, 1) + "}"},
+                   fmt::format("added {}", words.size() == 2 ? words[1] : fmt::format("{} people", words.size() - 1)))};
+}
+
+CommandOutcome ChatSession::settle_outbox(std::string_view verb, const ConversationId& open) {
+  int settled = 0;
+  for (const OutboxItem& item : client_->timeline(open).outbox) {
+    if (item.state != replica::OutboxState::failed && item.state != replica::OutboxState::undecided) continue;
+    const auto done = verb == "/resend" ? client_->resend(item.local_id) : client_->discard(item.local_id);
+    if (done) ++settled;
+  }
+  if (settled == 0) return {.notice = "there is no message here that was not sent"};
+  return {.notice = fmt::format("{} {} message(s)", verb == "/resend" ? "sends again" : "forgot", settled)};
+}
+
+/// What to tell: `done`, or why it was refused.
+std::string ChatSession::call(const CallOptions& options, std::string done, std::string* answer) const {
+  auto called = calls_.call(options);
+  if (!called) return called.error().sentence;
+  if (answer != nullptr) *answer = std::move(*called);
+  return done;
+}
+
+}  // namespace tidemark

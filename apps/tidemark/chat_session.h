@@ -1,0 +1,65 @@
+// One user's chat on one device, without a face: the client library, and the commands that a chat takes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/tidemark/client_flags.h"
+#include "apps/tidemark/http_calls.h"
+#include "client/client.h"
+
+namespace tidemark {
+
+/// What a command came to, for the face to show.
+struct CommandOutcome {
+  std::string notice;                       // one sentence
+  std::vector<std::string> help = {};       // asked for by /help
+  std::optional<ConversationId> open = {};  // the conversation to look at from now on
+  bool quit = false;
+};
+
+/// All but wake() belongs to one thread.
+class ChatSession {
+ public:
+  /// Begins to connect. The device name tells the user's devices apart.
+  static Result<std::unique_ptr<ChatSession>> start(const Access& access, const std::string& device);
+  ~ChatSession();
+
+  Client& client() { return *client_; }
+  const UserId& user() const { return user_; }
+  const std::string& device() const { return device_; }
+
+  /// Readable when events wait.
+  int descriptor() const { return wake_; }
+  std::vector<ClientEvent> take_events();
+
+  /// The conversation with a user, or the one that is named: "bob", "group_1", "alice_bob".
+  ConversationId conversation_of(std::string_view name) const;
+  /// Sends to a conversation, which need not exist yet if it is a single chat.
+  Result<void> send(const ConversationId& conversation, const std::string& text);
+  /// Takes a line such as "/to bob". `open` is the conversation that is looked at.
+  CommandOutcome command(std::string_view line, const std::optional<ConversationId>& open);
+
+ private:
+  ChatSession(HttpCalls calls, UserId user, std::string device);
+  void wake(const ClientEvent& event);
+  CommandOutcome create_group(const std::vector<std::string>& words);
+  CommandOutcome change_members(std::string_view verb, const std::vector<std::string>& words,
+                                const ConversationId& open);
+  CommandOutcome settle_outbox(std::string_view verb, const ConversationId& open);
+  std::string call(const CallOptions& options, std::string done, std::string* answer = nullptr) const;
+
+  HttpCalls calls_;
+  UserId user_;
+  std::string device_;
+  int wake_ = -1;
+  std::mutex mutex_;
+  std::vector<ClientEvent> events_;  // under mutex_
+  std::unique_ptr<Client> client_;   // last: its thread calls wake()
+};
+
+}  // namespace tidemark
