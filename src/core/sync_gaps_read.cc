@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint64_t kMessagesMax = 1'000;  // a page
+constexpr std::uint64_t kMessagesMax = 2'000;  // a page
 constexpr Mark kNoEnd{std::numeric_limits<std::uint64_t>::max()};
 
 /// The conversations that changed since the cursor, from `resume` on, in order of their ids; at most `most`. A row

@@ -19,7 +19,7 @@ std::string varint_bytes(std::uint64_t number) {
 }  // namespace
 
 void CommitState::begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t round) {
-  stored_ = std::make_unique<StoreView>(std::move(snapshot));
+  stored_ = std::make_unique<StoreView>(std::move(snapshot), 1);
   epoch_ = stored_->epoch();
   last_group_ = stored_->last_group();
   round_ = round;

@@ -30,7 +30,8 @@ void StoreView::clear_failure() {
   failure_.reset();
   users_.clear();
   conversations_.clear();
-  lines_.clear();
+  tails_.clear();
+  rows_.clear();
 }
 
 template <typename T>
@@ -63,17 +64,27 @@ const Conversation* StoreView::conversation(const ConversationId& id) {
   return place->second ? &*place->second : nullptr;
 }
 
-LineHead StoreView::line(const ConversationId& id) {
-  auto [place, fresh] = lines_.try_emplace(id);
+const std::vector<Entry>& StoreView::tail(const ConversationId& id) {
+  auto [place, fresh] = tails_.try_emplace(id);
   if (fresh)
-    entries(id, Seq(), kLastSeq, Direction::down, [&](const Entry& last) {
-      place->second = {last.seq, last.ord, last.top, last.server_time, last.epoch};
-      return false;
+    scan_entries(id, Seq(), kLastSeq, Direction::down, [&](const Entry& entry) {
+      place->second.push_back(entry);
+      return place->second.size() < tail_entries_;
     });
   return place->second;
 }
 
+LineHead StoreView::line(const ConversationId& id) {
+  const std::vector<Entry>& last = tail(id);
+  if (last.empty()) return {};
+  const Entry& head = last.front();
+  return {head.seq, head.ord, head.top, head.server_time, head.epoch};
+}
+
 std::optional<Entry> StoreView::entry(const ConversationId& id, Seq seq) {
+  if (const auto known = tails_.find(id); known != tails_.end())
+    for (const Entry& entry : known->second)
+      if (entry.seq == seq) return entry;
   const auto bytes = get(Table::entries, keys::entry(id, seq));
   if (!bytes) return std::nullopt;
   return take(decode_entry(*bytes, seq));
@@ -81,16 +92,39 @@ std::optional<Entry> StoreView::entry(const ConversationId& id, Seq seq) {
 
 void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                         const std::function<bool(const Entry&)>& visit) {
-  if (to <= after) return;
+  const auto known = tails_.find(id);
+  if (known == tails_.end() || known->second.empty()) {
+    scan_entries(id, after, to, direction, visit);
+    return;
+  }
+  // The tail is known already: what lies in it is not read again.
+  const std::vector<Entry>& last = known->second;
+  const Seq below_tail = last.back().seq - 1;
+  if (direction == Direction::up) {
+    if (after < below_tail && !scan_entries(id, after, std::min(to, below_tail), direction, visit)) return;
+    for (auto entry = last.rbegin(); entry != last.rend(); ++entry)
+      if (entry->seq > after && entry->seq <= to && !visit(*entry)) return;
+    return;
+  }
+  for (const Entry& entry : last)
+    if (entry.seq > after && entry.seq <= to && !visit(entry)) return;
+  if (after < below_tail) scan_entries(id, after, std::min(to, below_tail), direction, visit);
+}
+
+bool StoreView::scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                             const std::function<bool(const Entry&)>& visit) {
+  if (to <= after) return true;
+  bool going = true;
   const std::string from = keys::entry(id, after + 1);
   const std::string end = keys::entry(id, std::min(to, kLastSeq) + 1);
   const auto visit_bytes = [&](std::string_view key, std::string_view value) {
     auto entry = take(decode_entry(value, Seq(ByteReader(key.substr(key.size() - 8)).be64())));
-    return entry && visit(*entry);
+    return going = entry && visit(*entry);
   };
   const auto done = direction == Direction::up ? snapshot_->scan(Table::entries, from, end, visit_bytes)
                                                : snapshot_->scan_back(Table::entries, from, end, visit_bytes);
   if (!done) fail_with(done.error());
+  return going && done;
 }
 
 UserRecord StoreView::user_record(const UserId& user) {
@@ -114,9 +148,13 @@ std::optional<UserConversation> StoreView::stored_row(const UserId& user, const 
 const UserConversation* StoreView::user_conversation(const UserId& user, const ConversationId& id) {
   for (const BlockRow& block : record(user).block)
     if (block.row.conversation == id) return &block.row;
-  auto row = stored_row(user, id);
-  if (!row) return nullptr;
-  return &rows_.emplace_back(std::move(*row));
+  return known_row(user, id);
+}
+
+const UserConversation* StoreView::known_row(const UserId& user, const ConversationId& id) {
+  auto [place, fresh] = rows_.try_emplace(keys::row(user, id));
+  if (fresh) place->second = stored_row(user, id);
+  return place->second ? &*place->second : nullptr;
 }
 
 void StoreView::by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
@@ -157,8 +195,8 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
     const ConversationId id{value};
     const bool hidden = std::ranges::any_of(block, [&](const auto* row) { return row->conversation == id; });
     if (!going || hidden) return going;
-    const auto row = stored_row(user, id);
-    if (!row) {
+    const UserConversation* row = known_row(user, id);
+    if (row == nullptr) {
       fail_with({ErrorCode::INTERNAL, "", "An index order names a row that is not there."});
       return going = false;
     }

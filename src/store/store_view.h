@@ -2,7 +2,6 @@
 // Not thread-safe; cheap to make, one for a request.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <unordered_map>
 
@@ -14,7 +13,10 @@ namespace tidemark {
 
 class StoreView final : public View {
  public:
-  explicit StoreView(std::shared_ptr<const Snapshot> snapshot) : snapshot_(std::move(snapshot)) {}
+  /// Asking where a log stands reads its last `tail_entries` at once: whoever asks wants a preview, or what is new,
+  /// next, and a second seek costs more than a dozen entries.
+  explicit StoreView(std::shared_ptr<const Snapshot> snapshot, std::size_t tail_entries = 12)
+      : snapshot_(std::move(snapshot)), tail_entries_(tail_entries) {}
 
   Epoch epoch() override;
   std::uint64_t round() override;
@@ -54,6 +56,10 @@ class StoreView final : public View {
   std::optional<T> take(Result<T> value);
   void fail_with(Error error);
   const UserRecord& record(const UserId& user);
+  const UserConversation* known_row(const UserId& user, const ConversationId& id);
+  const std::vector<Entry>& tail(const ConversationId& id);
+  bool scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                    const std::function<bool(const Entry&)>& visit);
   void by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
                const std::function<bool(const UserConversation&)>& visit);
 
@@ -62,8 +68,9 @@ class StoreView final : public View {
   std::optional<Epoch> epoch_;
   std::unordered_map<UserId, UserRecord> users_;
   std::unordered_map<ConversationId, std::optional<Conversation>> conversations_;
-  std::unordered_map<ConversationId, LineHead> lines_;
-  std::deque<UserConversation> rows_;  // rows handed out that are in no block
+  const std::size_t tail_entries_;
+  std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
+  std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
 };
 
 }  // namespace tidemark

@@ -1,0 +1,88 @@
+// The view over the store against a naive reading of the same rows.
+#include "store/store_view.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "store/keys.h"
+#include "store/memory/memory_warm.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+
+std::shared_ptr<const Snapshot> log_with(const std::vector<std::uint64_t>& seqs) {
+  auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
+  Batch batch;
+  for (const std::uint64_t seq : seqs) {
+    Entry entry;
+    entry.seq = Seq(seq);
+    entry.ord = seq;
+    entry.top = Seq(seq);
+    batch.put(Table::entries, keys::entry(ConversationId("a_b"), Seq(seq)), encode(entry));
+  }
+  // Neighbours on both sides must not be read.
+  for (const char* other : {"a_a", "a_c"})
+    batch.put(Table::entries, keys::entry(ConversationId(other), Seq(7)), encode(Entry{}));
+  EXPECT_TRUE((*warm)->commit(batch));
+  return (*warm)->snapshot();
+}
+
+RC_GTEST_PROP(StoreView, ranges_are_read_the_same_with_and_without_a_known_tail, ()) {
+  // A hole as a restore leaves it, somewhere.
+  const auto size = *rc::gen::inRange<std::uint64_t>(0, 30);
+  const auto hole_at = *rc::gen::inRange<std::uint64_t>(0, 31);
+  std::vector<std::uint64_t> seqs;
+  for (std::uint64_t i = 1; i <= size; ++i) seqs.push_back(i <= hole_at ? i : i + (1ULL << 32));
+  const auto snapshot = log_with(seqs);
+  const auto after = *rc::gen::element<std::uint64_t>(0, 1, 3, 12, hole_at, 1ULL << 32, (1ULL << 32) + 15, kEnd);
+  const auto to = *rc::gen::element<std::uint64_t>(0, 1, 5, 20, hole_at, hole_at + 1, (1ULL << 32) + 20, kEnd);
+  const auto most = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto tail = *rc::gen::inRange<std::size_t>(1, 40);
+  for (const Direction direction : {Direction::up, Direction::down}) {
+    std::vector<std::uint64_t> expected;
+    for (const std::uint64_t seq : seqs)
+      if (seq > after && seq <= to) expected.push_back(seq);
+    if (direction == Direction::down) std::reverse(expected.begin(), expected.end());
+    if (expected.size() > most) expected.resize(most);
+    for (const bool known : {false, true}) {
+      StoreView view(snapshot, tail);
+      if (known) RC_ASSERT(view.line(ConversationId("a_b")).seq == Seq(seqs.empty() ? 0 : seqs.back()));
+      std::vector<std::uint64_t> got;
+      view.entries(ConversationId("a_b"), Seq(after), Seq(to), direction, [&](const Entry& entry) {
+        got.push_back(entry.seq.value);
+        return got.size() < most;
+      });
+      RC_ASSERT(got == expected);
+      for (const std::uint64_t seq : seqs) RC_ASSERT(view.entry(ConversationId("a_b"), Seq(seq))->ord == seq);
+      RC_ASSERT(!view.entry(ConversationId("a_b"), Seq(hole_at + (1ULL << 31))));
+      RC_ASSERT(!view.failure());
+    }
+  }
+}
+
+TEST(StoreView, damaged_rows_are_a_failure_and_never_a_value) {
+  auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
+  Batch batch;
+  const std::string good = encode(Entry{});
+  for (std::size_t cut = 0; cut < good.size(); ++cut)
+    batch.put(Table::entries, keys::entry(ConversationId("a_b"), Seq(cut + 1)), good.substr(0, cut));
+  batch.put(Table::entries, keys::entry(ConversationId("a_c"), Seq(1)), good + "x");
+  ASSERT_TRUE((*warm)->commit(batch));
+  for (std::size_t cut = 0; cut < good.size(); ++cut) {
+    StoreView view((*warm)->snapshot());
+    EXPECT_FALSE(view.entry(ConversationId("a_b"), Seq(cut + 1)));
+    ASSERT_TRUE(view.failure());
+    EXPECT_EQ(view.failure()->code, ErrorCode::INTERNAL);
+    view.clear_failure();
+    EXPECT_FALSE(view.failure());
+  }
+  StoreView view((*warm)->snapshot());
+  EXPECT_EQ(view.line(ConversationId("a_c")).seq, Seq());
+  EXPECT_TRUE(view.failure());
+}
+
+}  // namespace
+}  // namespace tidemark
