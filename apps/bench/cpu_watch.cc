@@ -70,6 +70,8 @@ CpuShares CpuWatch::shares() const {
     if (used >= 0.005) shares.threads.emplace_back(thread.first + "/" + std::to_string(tid), used);
   }
   std::ranges::sort(shares.threads, std::greater(), [](const auto& each) { return each.second; });
+  shares.client_s = shares.client * wall;
+  shares.server_s = shares.server * wall;
   shares.idle = (end.idle_s - begin_.idle_s) / wall;
   shares.others = std::max(0.0, (end.busy_s - begin_.busy_s) / wall - shares.client - shares.server);
   return shares;

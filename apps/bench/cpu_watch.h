@@ -11,10 +11,12 @@
 namespace tidemark::bench {
 
 struct CpuShares {
-  double client = 0;                                    // of one processor, 0 to 1
-  double server = 0;                                    // of one processor, all its threads
-  double others = 0;                                    // of one processor: neither client nor server
-  double idle = 0;                                      // of one processor
+  double client = 0;    // of one processor, 0 to 1
+  double server = 0;    // of one processor, all its threads
+  double others = 0;    // of one processor: neither client nor server
+  double idle = 0;      // of one processor
+  double client_s = 0;  // processor time
+  double server_s = 0;
   std::vector<std::pair<std::string, double>> threads;  // of the server, busiest first
 };
 

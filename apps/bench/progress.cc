@@ -51,8 +51,8 @@ void Progress::draw(std::int64_t units) {
 
 void Progress::done(const std::string& result) {
   done_ = true;
-  write_stderr(fmt::format("{}{} {}({:.1f} s)\n", terminal_ ? "\r\033[K" : "", step_,
-                           result.empty() ? "" : ": " + result + " ", as_seconds(now_ns() - begun_ns_)));
+  write_stderr(fmt::format("{}{}{} ({:.1f} s)\n", terminal_ ? "\r\033[K" : "", step_,
+                           result.empty() ? "" : ": " + result, as_seconds(now_ns() - begun_ns_)));
 }
 
 }  // namespace tidemark::bench

@@ -103,13 +103,19 @@ void Report::figure(std::string key, std::string text, double value, std::string
 
 void Report::latency(const std::string& key, const std::string& text, Histogram histogram, std::optional<Target> target,
                      double percent) {
+  const auto add = [&](const std::string& tail, double value, bool judged) {
+    std::string name = tail;
+    std::erase(name, '.');
+    figure(key + "_" + name, text + ", " + tail, value / 1e6, "ms", judged ? target : std::nullopt);
+  };
+  // A percentile wants some values beyond it; below that the worst says what there is.
+  const std::uint64_t count = histogram.count();
   for (const double each : {50.0, 99.0, 99.9}) {
-    const std::string name = fmt::format("p{:g}", each);
-    std::string tail = name;
-    std::erase(tail, '.');
-    figure(key + "_" + tail, text + ", " + name, static_cast<double>(histogram.percentile_ns(each)) / 1e6, "ms",
-           each == percent ? target : std::nullopt);
+    if (static_cast<double>(count) * (100 - each) / 100 < 1) continue;
+    add(fmt::format("p{:g}", each), static_cast<double>(histogram.percentile_ns(each)), each == percent);
   }
+  const bool judge_worst = static_cast<double>(count) * (100 - percent) / 100 < 1;
+  if (count < 1'000) add("worst", static_cast<double>(histogram.max_ns()), judge_worst);
   latencies_.push_back({work_, key, text, std::move(histogram)});
 }
 

@@ -48,7 +48,8 @@ class Report {
   void begin_work(std::string work);
   void figure(std::string key, std::string text, double value, std::string unit,
               std::optional<Target> target = std::nullopt);
-  /// Keeps the histogram and adds its p50, p99 and p99.9 as figures in ms; the target is for `percent`.
+  /// Keeps the histogram and adds its p50, p99 and p99.9 as far as there are values beyond them, or the worst, as
+  /// figures in ms; the target is for `percent`, or for the worst instead of it.
   void latency(const std::string& key, const std::string& text, Histogram histogram,
                std::optional<Target> target = std::nullopt, double percent = 99);
   /// A sentence that the reader of the figures has to know.

@@ -157,8 +157,13 @@ class SendLoad {
   Phase phase_;
 };
 
-void report_cpu(const std::string& phase, const CpuShares& cpu, Report& report) {
-  report.figure(phase + "_client_cpu", fmt::format("client's thread, {}", phase), cpu.client * 100, "% busy");
+void report_cpu(const std::string& phase, const CpuShares& cpu, double messages, Report& report) {
+  report.figure(phase + "_client_cpu", fmt::format("{} loop: client's thread", phase), cpu.client * 100, "% busy");
+  report.figure(phase + "_client_us", fmt::format("{} loop: client's processor time per message", phase),
+                cpu.client_s / messages * 1e6, "us");
+  if (cpu.server_s > 0)
+    report.figure(phase + "_server_us", fmt::format("{} loop: server's processor time per message", phase),
+                  cpu.server_s / messages * 1e6, "us");
   std::string threads;
   for (std::size_t i = 0; i < std::min<std::size_t>(cpu.threads.size(), 6); ++i)
     threads += fmt::format("{}{} {:.0f} %", i == 0 ? "; " : ", ", cpu.threads[i].first, cpu.threads[i].second * 100);
@@ -216,11 +221,10 @@ Result<void> work_send(const Options& options, Report& report) {
   report.latency("screen", "open loop: send to other's screen", std::move(open.to_screen), at_most(kScreenTargetMs));
   report_store(before, after, messages, report);
   TM_ASSIGN(const RawLimit raw, measure_raw(world->scratch(), std::max(1, options.seconds / 3), report));
-  report.figure("raw_best", fmt::format("raw limit (batches of {})", raw.batch), raw.rate, "msg/s");
   report.figure("raw_share", "the server reaches of the raw limit", max_rate / raw.rate * 100, "%",
                 at_least(kRawShareTarget));
-  report_cpu("closed", closed_shares, report);
-  report_cpu("open", open_shares, report);
+  report_cpu("closed", closed_shares, messages, report);
+  report_cpu("open", open_shares, static_cast<double>(load.sent()) - messages, report);
   if (load.hints() > 0)
     report.remark(fmt::format("links were told to pull {} times; what they pulled counts as shown", load.hints()));
   return {};

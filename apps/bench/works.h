@@ -23,6 +23,7 @@ Result<void> work_raw(const Options& options, Report& report);
 struct RawLimit {
   double rate = 0;  // messages a second at the best batch size
   int batch = 0;
+  double cpu_us = 0;  // processor time per message there
 };
 /// Measures the raw limit in a fresh database below `directory` and adds its figures to the report.
 Result<RawLimit> measure_raw(const std::string& directory, int seconds, Report& report);
