@@ -158,6 +158,7 @@ Result<void> RocksStore::commit(const Batch& batch) {
   }
   fill(batch);
   if (batch_.Count() == 0) return {};
+  const InsertHints hints(!batch_.HasDeleteRange());
   const rocksdb::Status status = database_->db().Write(write_options_, &batch_);
   if (!status.ok()) {
     Error error = error_of(status, database_->directory());
