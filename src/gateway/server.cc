@@ -40,6 +40,12 @@ constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr std::int64_t kSeenEveryMs = 5'000;
 constexpr auto kTick = std::chrono::seconds(1);
 
+std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
+  std::vector<HttpHeaderView> views;
+  for (const auto& [name, value] : answer.headers) views.emplace_back(name, value);
+  return views;
+}
+
 }  // namespace
 
 struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
@@ -71,7 +77,12 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   void tick_connection(const std::shared_ptr<Connection>& connection, std::int64_t now);
   void publish(Outcome outcome);
   std::string metrics_text();
-  void count_answer(const HttpAnswer& answer) { ++metrics.http_answers[answer.status]; }
+  void respond(Connection& connection, const HttpAnswer& answer) {
+    ++metrics.http_answers[answer.status];
+    const auto headers = header_views(answer);
+    connection.respond(
+        {.status = answer.status, .content_type = answer.content_type, .body = answer.body, .headers = headers});
+  }
 
   // ConnectionOwner
   void on_request(const std::shared_ptr<Connection>& connection, HttpRequest request) override;
@@ -269,8 +280,12 @@ void Server::Impl::accepted(tcp::socket socket) {
     if (same == 0) by_address.erase(address.to_string());
     if (tls) return;
     const HttpAnswer answer = HttpApi::refusal({ErrorCode::TOO_MANY_CONNECTIONS, "", "", 5'000});
-    const std::string bytes =
-        http_response({.status = answer.status, .content_type = "application/json", .body = answer.body, .keep_alive = false});
+    const auto headers = header_views(answer);
+    const std::string bytes = http_response({.status = answer.status,
+                                             .content_type = answer.content_type,
+                                             .body = answer.body,
+                                             .keep_alive = false,
+                                             .headers = headers});
     socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(bytes), ignored);
     return;
@@ -307,22 +322,12 @@ void Server::Impl::flush_later(const std::shared_ptr<Connection>& connection) {
 }
 
 void Server::Impl::on_request(const std::shared_ptr<Connection>& connection, HttpRequest request) {
-  api.handle(request, [this, connection](HttpAnswer answer) {
-    count_answer(answer);
-    std::vector<HttpHeaderView> headers;
-    for (const auto& [name, value] : answer.headers) headers.emplace_back(name, value);
-    connection->respond(
-        {.status = answer.status, .content_type = answer.content_type, .body = answer.body, .headers = headers});
-  });
+  api.handle(request, [this, connection](HttpAnswer answer) { respond(*connection, answer); });
 }
 
 std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connection>& connection, HttpRequest request) {
-  const auto refuse = [&](HttpAnswer answer) {
-    count_answer(answer);
-    std::vector<HttpHeaderView> headers;
-    for (const auto& [name, value] : answer.headers) headers.emplace_back(name, value);
-    connection->respond(
-        {.status = answer.status, .content_type = answer.content_type, .body = answer.body, .headers = headers});
+  const auto refuse = [&](const HttpAnswer& answer) {
+    respond(*connection, answer);
     return nullptr;
   };
   if (request.path != "/v1/ws")
@@ -336,7 +341,7 @@ std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connectio
       answer.headers.emplace_back("Sec-WebSocket-Version", "13");
       answer.headers.emplace_back("Upgrade", "websocket");
     }
-    return refuse(std::move(answer));
+    return refuse(answer);
   }
   ++metrics.http_answers[101];
   connection->send(accept->response);
