@@ -42,11 +42,12 @@ RocksOptions rocks_options(const Config& config) {
 
 /// What somebody who has just started it wants to do next.
 void greet(const Config& config, int port) {
-  const std::string shown_host = config.listen.host.find(':') == std::string::npos ? config.listen.host
-                                                                                    : "[" + config.listen.host + "]";
-  const std::string url = (config.tls.certificate.empty() ? "http://" : "https://") + shown_host + ":" +
-                          std::to_string(port);
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").lexically_proximate(std::filesystem::current_path()).string();
+  const std::string shown_host =
+      config.listen.host.find(':') == std::string::npos ? config.listen.host : "[" + config.listen.host + "]";
+  const std::string url =
+      (config.tls.certificate.empty() ? "http://" : "https://") + shown_host + ":" + std::to_string(port);
+  const std::string self =
+      std::filesystem::read_symlink("/proc/self/exe").lexically_proximate(std::filesystem::current_path()).string();
   std::printf(
       "\n%s listens on %s, data in %s\n\n"
       "A token:          TOKEN=$(%s token alice --data %s)\n"

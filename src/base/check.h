@@ -9,8 +9,8 @@ namespace tidemark {
 
 }  // namespace tidemark
 
-#define TM_CHECK(condition, why)                                            \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::tidemark::check_failed(#condition, __FILE__, __LINE__, why);        \
+#define TM_CHECK(condition, why)                                     \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      ::tidemark::check_failed(#condition, __FILE__, __LINE__, why); \
   } while (false)

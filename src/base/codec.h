@@ -21,9 +21,7 @@ class ByteWriter {
     u8(static_cast<std::uint8_t>(v));
   }
   /// Signed numbers, small magnitudes short (zigzag).
-  void svarint(std::int64_t v) {
-    varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
-  }
+  void svarint(std::int64_t v) { varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }
   /// Big-endian, so that byte order is number order in keys.
   void be32(std::uint32_t v) {
     for (int shift = 24; shift >= 0; shift -= 8) u8(static_cast<std::uint8_t>(v >> shift));

@@ -34,8 +34,8 @@ std::optional<ErrorCode> error_code_named(std::string_view name);
 
 struct Error {
   ErrorCode code;
-  std::string field = {};           // the input field at fault, "" when there is none
-  std::string detail = {};          // added to the code's sentence, "" when there is nothing to add
+  std::string field = {};            // the input field at fault, "" when there is none
+  std::string detail = {};           // added to the code's sentence, "" when there is nothing to add
   std::uint32_t retry_after_ms = 0;  // for RATE_LIMITED and RETRY_LATER: when to try again
 
   /// The sentence shown to people: the code's text, then the detail.
@@ -55,17 +55,17 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string field = {}, std::
 }  // namespace tidemark
 
 /// Returns the error of an expression that yields Result<void>-like values; use in functions returning Result.
-#define TM_TRY(expression)                                                   \
-  do {                                                                       \
-    if (auto tm_try_result = (expression); !tm_try_result) [[unlikely]]      \
-      return std::unexpected(std::move(tm_try_result).error());              \
+#define TM_TRY(expression)                                              \
+  do {                                                                  \
+    if (auto tm_try_result = (expression); !tm_try_result) [[unlikely]] \
+      return std::unexpected(std::move(tm_try_result).error());         \
   } while (false)
 
 #define TM_CONCAT_INNER(a, b) a##b
 #define TM_CONCAT(a, b) TM_CONCAT_INNER(a, b)
 /// Declares `name` with the value of a Result, or returns its error: TM_ASSIGN(auto page, read(...));
-#define TM_ASSIGN(declaration, expression)                                            \
-  auto TM_CONCAT(tm_result_, __LINE__) = (expression);                                \
-  if (!TM_CONCAT(tm_result_, __LINE__)) [[unlikely]]                                  \
-    return std::unexpected(std::move(TM_CONCAT(tm_result_, __LINE__)).error());       \
+#define TM_ASSIGN(declaration, expression)                                      \
+  auto TM_CONCAT(tm_result_, __LINE__) = (expression);                          \
+  if (!TM_CONCAT(tm_result_, __LINE__)) [[unlikely]]                            \
+    return std::unexpected(std::move(TM_CONCAT(tm_result_, __LINE__)).error()); \
   declaration = std::move(*TM_CONCAT(tm_result_, __LINE__))

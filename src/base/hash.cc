@@ -4,7 +4,9 @@
 
 namespace tidemark {
 
-Digest digest_of(std::initializer_list<std::string_view> parts) { return keyed_digest({}, parts); }
+Digest digest_of(std::initializer_list<std::string_view> parts) {
+  return keyed_digest({}, parts);
+}
 
 Digest keyed_digest(std::string_view key, std::initializer_list<std::string_view> parts) {
   crypto_generichash_state state;

@@ -16,6 +16,8 @@ std::int64_t SystemClock::steady_ms() const {
       .count();
 }
 
-void SystemRandom::fill(std::span<std::uint8_t> out) { randombytes_buf(out.data(), out.size()); }
+void SystemRandom::fill(std::span<std::uint8_t> out) {
+  randombytes_buf(out.data(), out.size());
+}
 
 }  // namespace tidemark

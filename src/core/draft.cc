@@ -32,7 +32,9 @@ UserConversation* Draft::find_row(DraftedUser& user, const ConversationId& id) {
   return nullptr;
 }
 
-UserHead& Draft::edit_user(const UserId& user) { return drafted(user).head; }
+UserHead& Draft::edit_user(const UserId& user) {
+  return drafted(user).head;
+}
 
 UserConversation& Draft::edit_row(const UserId& user, const ConversationId& id) {
   DraftedUser& owner = drafted(user);
@@ -103,8 +105,8 @@ Receiver Draft::touch_state(const UserId& user, const ConversationId& id, const 
 }
 
 void Draft::add_summary(Receiver& receiver, const ConversationId& id) {
-  receiver.summary = std::make_shared<const Change>(
-      change_of(*this, context_.params, receiver.user, edit_row(receiver.user, id)));
+  receiver.summary =
+      std::make_shared<const Change>(change_of(*this, context_.params, receiver.user, edit_row(receiver.user, id)));
 }
 
 Decision Draft::finish(Reply reply, std::vector<Notice> notices) && {

@@ -1,4 +1,5 @@
-// Ids from outside: what is no id, or not the canonical one, is refused by every read and change, and nothing else happens.
+// Ids from outside: what is no id, or not the canonical one, is refused by every read and change, and nothing else
+// happens.
 #include <gtest/gtest.h>
 
 #include "core/decide.h"
@@ -42,8 +43,8 @@ TEST(ForeignIds, every_read_and_change_refuses_what_is_no_canonical_id) {
     read.change = MarkUnreadCommand{alice, id};
     EXPECT_EQ(decide(view, read, context).error().code, code);
     for (const Command& command : std::initializer_list<Command>{AddMembersCommand{alice, {}, id, {UserId("bob")}},
-                                                                RemoveMemberCommand{alice, {}, id, UserId("bob")},
-                                                                ChangeGroupCommand{alice, {}, id, "title"}})
+                                                                 RemoveMemberCommand{alice, {}, id, UserId("bob")},
+                                                                 ChangeGroupCommand{alice, {}, id, "title"}})
       EXPECT_EQ(decide(view, command, context).error().code, code);
     if (code == ErrorCode::NON_CANONICAL_ID)
       EXPECT_NE(read_change(view, params, alice, id).error().detail.find("alice_bob"), std::string::npos);

@@ -97,7 +97,8 @@ Notice join(Draft& draft, const ConversationId& id, const UserId& by, const Devi
     row.periods.push_back({at, Seq(), visible_from});
     row.role = group.members.back().role;
   }
-  const auto entry = draft.append(id, member_entry(by, device, {MemberAction::joined, users, Role::member, visible_from}));
+  const auto entry =
+      draft.append(id, member_entry(by, device, {MemberAction::joined, users, Role::member, visible_from}));
   TM_CHECK(entry->seq == at, "the join is the next entry");
   Notice notice{id, entry, draft.round(), {}};
   for (const Member& member : group.members) {
@@ -246,8 +247,9 @@ Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& com
   if (removed != nullptr) {
     const std::vector<UserId> receivers = users_of(*before);
     const MemberAction action = leaves ? MemberAction::left : MemberAction::removed;
-    const auto entry = draft.append(
-        command.conversation, member_entry(command.user, command.device, {action, {command.removed}, Role::member, Seq()}));
+    const auto entry =
+        draft.append(command.conversation,
+                     member_entry(command.user, command.device, {action, {command.removed}, Role::member, Seq()}));
     Conversation& group = draft.edit_conversation(command.conversation);
     std::erase_if(group.members, [&](const Member& member) { return member.user == command.removed; });
     UserConversation& row = draft.edit_row(command.removed, command.conversation);

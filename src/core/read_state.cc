@@ -50,7 +50,8 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
     settle_floor(draft, command.user, head, row);
     tell_state(draft, command.user, command.conversation, changed.notices);
   }
-  changed.reply = reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  changed.reply =
+      reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
   changed.reply.clamped = command.seq > last;
   return changed;
 }
@@ -63,7 +64,8 @@ Result<Changed> mark_unread(Draft& draft, const MarkUnreadCommand& command) {
     tell_state(draft, command.user, command.conversation, changed.notices);
   }
   const bool self_chat = parse_conversation(command.conversation)->self();
-  changed.reply = reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  changed.reply =
+      reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
   return changed;
 }
 

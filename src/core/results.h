@@ -88,7 +88,7 @@ struct SyncPage {
   std::uint64_t p0_round = 0;
   Mark head;
   bool more = false;
-  Cursor next;             // the cursor once the descent has reached the one given
+  Cursor next;                         // the cursor once the descent has reached the one given
   ConversationId resume_conversation;  // bodies "all": where the next page begins; empty: the run is complete
   Seq resume_after;
 };
@@ -135,10 +135,10 @@ struct PushItem {
   std::uint64_t round = 0;  // for the cursor: bodies "all" from there on miss nothing
   std::int64_t sort_time = 0;
   bool mentioned = false;
-  std::string client_msg_id;                // own echo
-  std::shared_ptr<const Change> summary;    // the user's state changed otherwise than by the entry
+  std::string client_msg_id;              // own echo
+  std::shared_ptr<const Change> summary;  // the user's state changed otherwise than by the entry
   ConversationId conversation;
-  std::shared_ptr<const Entry> entry;       // interval (entry.seq - 1, entry.seq]; null: only the state changed
+  std::shared_ptr<const Entry> entry;  // interval (entry.seq - 1, entry.seq]; null: only the state changed
 };
 
 }  // namespace tidemark

@@ -181,8 +181,8 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   TM_TRY(check_user_id(command.sender, "sender"));
   TM_TRY(check_body(command.body, context.params));
   TM_ASSIGN(const ConversationId id, resolve(view, command, context));
-  TM_ASSIGN(const std::vector<DedupKey> keys, dedup_keys(command.sender, id, command.client_msg_id,
-                                                         command.client_time, command.admin, context));
+  TM_ASSIGN(const std::vector<DedupKey> keys,
+            dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
   const Digest content = content_of(command);
   if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
 
@@ -193,7 +193,8 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
     if (parsed.kind != ConversationKind::single) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
     if (context.params.users_registered)
       for (const UserId& user : {parsed.a, parsed.b})
-        if (!view.user(user).exists()) return fail(ErrorCode::USER_NOT_FOUND, command.to.empty() ? "conversation_id" : "to");
+        if (!view.user(user).exists())
+          return fail(ErrorCode::USER_NOT_FOUND, command.to.empty() ? "conversation_id" : "to");
     conversation = &make_single(draft, id, parsed);
   }
   if (conversation->member(command.sender) == nullptr) return fail(ErrorCode::NOT_MEMBER, "conversation_id");

@@ -66,8 +66,8 @@ struct Entry {
   std::int64_t client_time = 0;  // the sender's remark
   Priority priority = Priority::normal;
   MessageState state = MessageState::live;
-  Seq revision;                  // seq of the last edit
-  Seq touched_by;                // seq of the last entry that changed this row
+  Seq revision;    // seq of the last edit
+  Seq touched_by;  // seq of the last entry that changed this row
   Seq reply_to;
   std::vector<UserId> mentions;
   Body body;
@@ -134,8 +134,8 @@ struct UserConversation {
   Seq read;
   bool unread_flag = false;
   Seq cleared;
-  Seq touch_seq;              // last entry that changed an older row
-  std::uint64_t own = 0;      // own countable messages in the whole log, dead or not
+  Seq touch_seq;          // last entry that changed an older row
+  std::uint64_t own = 0;  // own countable messages in the whole log, dead or not
   // Checkpoint of the unread floor (a cache of what the log says): ord and own at `floor`.
   Seq floor;
   std::uint64_t floor_ord = 0;
@@ -152,7 +152,7 @@ struct UserHead {
   std::int64_t sort_time = 0;  // the last given in small conversations
   std::uint32_t epoch = 1;     // store epoch of the last mark
   std::int64_t created_at = 0;
-  std::string level;           // set by the admin API, or empty: the token's
+  std::string level;  // set by the admin API, or empty: the token's
   bool exists() const { return created_at != 0; }
   bool operator==(const UserHead&) const = default;
 };

@@ -25,9 +25,13 @@ void CommitState::begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t 
   round_ = round;
 }
 
-const std::optional<Error>& CommitState::failure() const { return stored_->failure(); }
+const std::optional<Error>& CommitState::failure() const {
+  return stored_->failure();
+}
 
-void CommitState::clear_failure() { stored_->clear_failure(); }
+void CommitState::clear_failure() {
+  stored_->clear_failure();
+}
 
 CommitState::UserSlot& CommitState::load_user(const UserId& user) {
   if (const auto found = users_.slots.find(user); found != users_.slots.end()) {
@@ -60,7 +64,9 @@ const Conversation* CommitState::conversation(const ConversationId& id) {
   return line.conversation ? &*line.conversation : nullptr;
 }
 
-LineHead CommitState::line(const ConversationId& id) { return load_line(id).value.head; }
+LineHead CommitState::line(const ConversationId& id) {
+  return load_line(id).value.head;
+}
 
 std::optional<Entry> CommitState::entry(const ConversationId& id, Seq seq) {
   if (const auto found = entries_by_line_.find(id); found != entries_by_line_.end())
@@ -84,7 +90,9 @@ void CommitState::entries(const ConversationId& id, Seq after, Seq to, Direction
   if (going && direction == Direction::up) std::for_each(fresh.begin(), fresh.end(), visit_fresh);
 }
 
-UserHead CommitState::user(const UserId& user) { return load_user(user).value.head; }
+UserHead CommitState::user(const UserId& user) {
+  return load_user(user).value.head;
+}
 
 const UserConversation* CommitState::user_conversation(const UserId& user, const ConversationId& id) {
   for (const BlockRow& block : load_user(user).value.block)
@@ -138,9 +146,8 @@ Mutations CommitState::mutations(const UserId& user, const DeviceId& device, con
 }
 
 void CommitState::put_row(UserRecord& record, const UserId& user, const UserConversation& row) {
-  const auto found = std::ranges::find(record.block, row.conversation, [](const BlockRow& b) -> const ConversationId& {
-    return b.row.conversation;
-  });
+  const auto found = std::ranges::find(record.block, row.conversation,
+                                       [](const BlockRow& b) -> const ConversationId& { return b.row.conversation; });
   if (found != record.block.end()) {
     found->row = row;
     std::rotate(found, found + 1, record.block.end());  // the last changed is the last
@@ -212,8 +219,7 @@ void CommitState::evict_rows(Batch& batch, const UserId& user, UserRecord& recor
 
 Batch CommitState::take_batch() {
   Batch batch;
-  for (const auto& [id, entry] : round_entries_)
-    batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
+  for (const auto& [id, entry] : round_entries_) batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
   for (const ConversationId& id : dirty_conversations_)
     batch.put(Table::conversations, keys::conversation(id), encode(*load_line(id).value.conversation));
   for (const UserId& user : dirty_users_) {

@@ -47,8 +47,7 @@ class CommitState final : public View {
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   // Decisions do not walk the index.
-  void by_head_mark(const UserId&, Mark, Mark, Direction,
-                    const std::function<bool(const UserConversation&)>&) override;
+  void by_head_mark(const UserId&, Mark, Mark, Direction, const std::function<bool(const UserConversation&)>&) override;
   void by_state_mark(const UserId&, Mark, Mark, Direction,
                      const std::function<bool(const UserConversation&)>&) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
@@ -101,7 +100,7 @@ class CommitState final : public View {
   std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> round_entries_;
   std::unordered_map<ConversationId, std::vector<std::shared_ptr<const Entry>>> entries_by_line_;
   std::vector<ConversationId> dirty_conversations_;
-  std::map<std::string, DedupRecord> round_dedup_;            // by key
+  std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased
   std::map<std::string, std::optional<Mutations>> round_mutations_;
 };

@@ -61,12 +61,12 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
     for (const Receiver& receiver : notice.receivers) {
       const auto found = users_.find(receiver.user);
       if (found == users_.end()) continue;
-      if (notice.entry && !shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
+      if (notice.entry && !shared)
+        shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
       PushRef ref;
       // A push may end in the middle of a round: whole gaps are bounded by the round before.
-      ref.item = {receiver.after,      receiver.to, notice.round - 1, receiver.sort_time,
-                  receiver.mentioned,  {},          receiver.summary, notice.conversation,
-                  notice.entry};
+      ref.item = {receiver.after,   receiver.to,         notice.round - 1, receiver.sort_time, receiver.mentioned, {},
+                  receiver.summary, notice.conversation, notice.entry};
       if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;
       ref.shared = shared;
       ref.size_bytes = size_of(notice.entry.get());
@@ -74,7 +74,8 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       remember(user, ref);
       for (Session* session : user.sessions) {
         offer(*session, ref);
-        if (!session->pending.empty() && (offered.empty() || offered.back() != session->id)) offered.push_back(session->id);
+        if (!session->pending.empty() && (offered.empty() || offered.back() != session->id))
+          offered.push_back(session->id);
       }
     }
   }
@@ -129,8 +130,8 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
     bytes += session.pending[count].size_bytes;
     if (bytes > options_.push_bytes && count > 0) break;
   }
-  const bool waiting = session.position > std::max(session.acknowledged, session.unacknowledged_from) &&
-                       session.waiting_since_ms != 0;
+  const bool waiting =
+      session.position > std::max(session.acknowledged, session.unacknowledged_from) && session.waiting_since_ms != 0;
   if (!waiting) session.waiting_since_ms = now_ms;
   const std::vector<PushRef> items = std::move(session.pending);
   session.pending.clear();

@@ -48,7 +48,7 @@ class DeliveryPort {
 struct DeliveryOptions {
   std::size_t push_entries = 50;
   std::size_t push_bytes = 64 * 1024;
-  std::int64_t again_ms = 10'000;   // an entry not acknowledged for so long is pushed again
+  std::int64_t again_ms = 10'000;  // an entry not acknowledged for so long is pushed again
   int again_max = 3;
   std::int64_t linger_ms = 60'000;  // the recent changes of a user without links are kept so long
 };
@@ -94,8 +94,8 @@ class Delivery {
     SessionId id = 0;
     User* user = nullptr;
     DeviceId device;
-    bool armed = false;        // stands at the head: what comes is pushed
-    Mark position;             // pushed, or waiting in `pending`, up to here
+    bool armed = false;  // stands at the head: what comes is pushed
+    Mark position;       // pushed, or waiting in `pending`, up to here
     Mark acknowledged;
     Mark unacknowledged_from;  // pushes above this and the acknowledged mark wait for an ack
     std::int64_t waiting_since_ms = 0;

@@ -12,9 +12,14 @@
 namespace tidemark {
 
 Engine::Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions options, Host host)
-    : warm_(warm), clock_(clock), random_(random), options_(std::move(options)), host_(std::move(host)),
+    : warm_(warm),
+      clock_(clock),
+      random_(random),
+      options_(std::move(options)),
+      host_(std::move(host)),
       state_(options_.state) {
-  TM_CHECK(options_.params.dedup_remember_ms > options_.params.dedup_accept_ms, "ids are remembered longer than accepted");
+  TM_CHECK(options_.params.dedup_remember_ms > options_.params.dedup_accept_ms,
+           "ids are remembered longer than accepted");
 }
 
 Result<void> Engine::open() {

@@ -30,16 +30,16 @@ struct EngineOptions {
   CoreParams params;
   CommitStateOptions state;
   std::size_t round_commands_max = 1'024;
-  std::size_t queue_max = 50'000;              // commands waiting; more are answered RETRY_LATER at once
+  std::size_t queue_max = 50'000;  // commands waiting; more are answered RETRY_LATER at once
   std::size_t queue_bytes_max = 64 * 1024 * 1024;
-  std::int64_t recover_every_ms = 1'000;       // between attempts to make the store writable again
+  std::int64_t recover_every_ms = 1'000;        // between attempts to make the store writable again
   std::int64_t clock_jump_ms = 10 * kMinuteMs;  // a wall clock that jumps by more stops purging
 };
 
 struct EngineStatus {
   bool writable = true;
-  bool purging = true;   // false: the wall clock jumped, nothing is dropped by age until the next start
-  std::string problem;   // a sentence, empty when all is well
+  bool purging = true;  // false: the wall clock jumped, nothing is dropped by age until the next start
+  std::string problem;  // a sentence, empty when all is well
   std::uint64_t rounds = 0;
   std::uint64_t commands = 0;
   std::uint64_t refused_rounds = 0;
@@ -48,8 +48,8 @@ struct EngineStatus {
 class Engine {
  public:
   struct Host {
-    std::function<void()> wake;              // any thread: run_round() has something to do
-    std::function<void(Outcome)> publish;    // the lane's thread; must keep the order of calls
+    std::function<void()> wake;            // any thread: run_round() has something to do
+    std::function<void(Outcome)> publish;  // the lane's thread; must keep the order of calls
   };
 
   Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions options, Host host);

@@ -217,9 +217,12 @@ TEST(Conformance, S13_clocks_that_are_wrong) {
 TEST(Conformance, F11_claimed_times_move_nothing) {
   EngineWorld world;
   const std::int64_t now = world.clock.wall;
-  const std::vector<std::pair<std::int64_t, bool>> stamps = {
-      {now - kHourMs, true}, {now, true},   {now + 7 * kMinuteMs, true}, {now + 10 * 365 * 24 * kHourMs, false},
-      {1, false},            {-5, false}};
+  const std::vector<std::pair<std::int64_t, bool>> stamps = {{now - kHourMs, true},
+                                                             {now, true},
+                                                             {now + 7 * kMinuteMs, true},
+                                                             {now + 10 * 365 * 24 * kHourMs, false},
+                                                             {1, false},
+                                                             {-5, false}};
   std::uint64_t accepted = 0;
   for (const auto& [claimed, taken] : stamps) {
     SendCommand command = world.message("u1", "u2", "x");
@@ -388,8 +391,7 @@ TEST(Conformance, S51_own_sends_are_neutral) {
 TEST(Conformance, S52_F19_pointers_merge_by_max_in_any_order) {
   EngineWorld world;
   for (int i = 0; i < 100; ++i) world.send("B", "A", "x");
-  for (const std::uint64_t seq : {28, 25, 100, 40, 70, 100})
-    world.get<MutatedReply>(world.read_to("A", "A_B", seq));
+  for (const std::uint64_t seq : {28, 25, 100, 40, 70, 100}) world.get<MutatedReply>(world.read_to("A", "A_B", seq));
   EXPECT_EQ(world.change("A", "A_B").read, Seq(100));
   EXPECT_EQ(world.change("A", "A_B").unread.count, 0u);
 }
@@ -427,7 +429,8 @@ TEST(Conformance, S151_body_sizes) {
 TEST(Conformance, S99_ids_that_look_alike_are_different_conversations) {
   EngineWorld world;
   std::set<std::string> ids;
-  const std::pair<const char*, const char*> pairs[] = {{"a_b", "c"}, {"a", "b_c"}, {"group%5F1", "x"}, {"9", "10"}, {"7", "7"}};
+  const std::pair<const char*, const char*> pairs[] = {
+      {"a_b", "c"}, {"a", "b_c"}, {"group%5F1", "x"}, {"9", "10"}, {"7", "7"}};
   for (const auto& [a, b] : pairs) {
     SendCommand there = world.message(a, b, "there");
     there.to = UserId(b);
@@ -556,7 +559,8 @@ TEST(Engine, lists_and_gaps_read_to_the_very_end) {
   constexpr std::uint64_t kEnd = ~std::uint64_t{0};
   int rows = 0;
   view.by_state_mark(UserId("A"), Mark(), Mark(kEnd), Direction::up, [&](const UserConversation&) { return true; });
-  view.by_head_mark(UserId("A"), Mark(), Mark(kEnd), Direction::up, [&](const UserConversation&) { return ++rows > 0; });
+  view.by_head_mark(UserId("A"), Mark(), Mark(kEnd), Direction::up,
+                    [&](const UserConversation&) { return ++rows > 0; });
   EXPECT_EQ(rows, 12);
   int entries = 0;
   view.entries(ConversationId("A_p1"), Seq(), Seq(kEnd), Direction::up, [&](const Entry&) { return ++entries > 0; });

@@ -53,8 +53,9 @@ class EngineWorld {
     auto opened = MemoryWarm::open(disk);
     ASSERT_TRUE(opened.has_value()) << opened.error().detail;
     warm_ = std::make_unique<FaultyWarm>(std::move(*opened), plan);
-    engine_ = std::make_unique<Engine>(*warm_, clock, random, options_,
-                                       Engine::Host{.wake = [] {}, .publish = [this](Outcome o) { take(std::move(o)); }});
+    engine_ =
+        std::make_unique<Engine>(*warm_, clock, random, options_,
+                                 Engine::Host{.wake = [] {}, .publish = [this](Outcome o) { take(std::move(o)); }});
     ASSERT_TRUE(engine_->open().has_value());
   }
   void crash(MemoryDisk::Fate fate = MemoryDisk::Fate::lost) {

@@ -11,8 +11,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr int kReadsPerWake = 4;              // then others have their turn
-constexpr std::size_t kKeptOutBytes = 4'096;  // more room than this is given back once it is empty
+constexpr int kReadsPerWake = 4;                  // then others have their turn
+constexpr std::size_t kKeptOutBytes = 4'096;      // more room than this is given back once it is empty
 constexpr std::size_t kOutBytesMax = 256 * 1024;  // beyond it nothing is read
 constexpr std::size_t kHeldBytesMax = 64 * 1024;
 
@@ -99,10 +99,15 @@ void Connection::take_http(std::string_view bytes) {
     if (bytes.empty()) return;
     if (http_.idle()) request_since_ms_ = owner_.now_ms();
     switch (http_.feed(bytes)) {
-      case HttpProgress::need_more: return;
-      case HttpProgress::expect_continue: send(kHttpContinue); return;
-      case HttpProgress::refused: return refuse_http(http_.refusal());
-      case HttpProgress::ready: break;
+      case HttpProgress::need_more:
+        return;
+      case HttpProgress::expect_continue:
+        send(kHttpContinue);
+        return;
+      case HttpProgress::refused:
+        return refuse_http(http_.refusal());
+      case HttpProgress::ready:
+        break;
     }
     HttpRequest request = http_.take();
     in_request_ = true;

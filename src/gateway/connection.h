@@ -1,5 +1,5 @@
-// One TCP connection: bytes in, through TLS where it is on, into HTTP or, after an upgrade, WebSocket frames; bytes out,
-// gathered so that one round of work leaves in one write. Network thread only.
+// One TCP connection: bytes in, through TLS where it is on, into HTTP or, after an upgrade, WebSocket frames; bytes
+// out, gathered so that one round of work leaves in one write. Network thread only.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -13,25 +13,41 @@ namespace {
 google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation operation) {
   switch (operation) {
     case HttpOperation::send_message:
-    case HttpOperation::send_as: return frame.mutable_send();
-    case HttpOperation::get_message: return frame.mutable_message();
-    case HttpOperation::sync: return frame.mutable_sync();
-    case HttpOperation::list_conversations: return frame.mutable_conversations();
-    case HttpOperation::get_conversation: return frame.mutable_conversation();
-    case HttpOperation::get_history: return frame.mutable_history();
-    case HttpOperation::mark_read: return frame.mutable_mutate()->mutable_read();
-    case HttpOperation::mark_unread: return frame.mutable_mutate()->mutable_mark_unread();
-    case HttpOperation::create_group: return frame.mutable_create_group();
-    case HttpOperation::get_group: return frame.mutable_group();
-    case HttpOperation::change_group: return frame.mutable_change_group();
-    case HttpOperation::add_members: return frame.mutable_add_members();
-    case HttpOperation::remove_member: return frame.mutable_remove_member();
-    case HttpOperation::put_user: return frame.mutable_put_user();
-    case HttpOperation::get_user: return frame.mutable_get_user();
+    case HttpOperation::send_as:
+      return frame.mutable_send();
+    case HttpOperation::get_message:
+      return frame.mutable_message();
+    case HttpOperation::sync:
+      return frame.mutable_sync();
+    case HttpOperation::list_conversations:
+      return frame.mutable_conversations();
+    case HttpOperation::get_conversation:
+      return frame.mutable_conversation();
+    case HttpOperation::get_history:
+      return frame.mutable_history();
+    case HttpOperation::mark_read:
+      return frame.mutable_mutate()->mutable_read();
+    case HttpOperation::mark_unread:
+      return frame.mutable_mutate()->mutable_mark_unread();
+    case HttpOperation::create_group:
+      return frame.mutable_create_group();
+    case HttpOperation::get_group:
+      return frame.mutable_group();
+    case HttpOperation::change_group:
+      return frame.mutable_change_group();
+    case HttpOperation::add_members:
+      return frame.mutable_add_members();
+    case HttpOperation::remove_member:
+      return frame.mutable_remove_member();
+    case HttpOperation::put_user:
+      return frame.mutable_put_user();
+    case HttpOperation::get_user:
+      return frame.mutable_get_user();
     case HttpOperation::healthz:
     case HttpOperation::readyz:
     case HttpOperation::metrics:
-    case HttpOperation::openapi: return nullptr;
+    case HttpOperation::openapi:
+      return nullptr;
   }
   return nullptr;
 }
@@ -100,7 +116,8 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
   if (!matched) return answer(refusal(matched.error().error, matched.error().allow));
   const Route& route = **matched;
   switch (route.operation) {
-    case HttpOperation::healthz: return answer({.body = "{\"status\":\"ok\"}"});
+    case HttpOperation::healthz:
+      return answer({.body = "{\"status\":\"ok\"}"});
     case HttpOperation::readyz: {
       const auto ready = host_.ready();
       if (!ready) return answer(refusal(ready.error()));
@@ -108,9 +125,12 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
       write_json_string(*ready, body);
       return answer({.body = body + "}"});
     }
-    case HttpOperation::metrics: return answer({.content_type = "text/plain; version=0.0.4", .body = host_.metrics()});
-    case HttpOperation::openapi: return answer({.body = host_.openapi});
-    default: break;
+    case HttpOperation::metrics:
+      return answer({.content_type = "text/plain; version=0.0.4", .body = host_.metrics()});
+    case HttpOperation::openapi:
+      return answer({.body = host_.openapi});
+    default:
+      break;
   }
   const auto caller = caller_of(request, route.auth == RouteAuth::admin);
   if (!caller) return answer(refusal(caller.error()));

@@ -51,7 +51,8 @@ void write_metrics(std::string& out, const Metrics& m) {
   counter("tidemark_pushed_entries_total", "Entries pushed to links, repeats included.", m.pushed_entries);
   counter("tidemark_hints_total", "Times a link was told to pull.", m.hints);
   counter("tidemark_kicks_total", "Links ended by the server with a reason.", m.kicks);
-  counter("tidemark_unacknowledged_total", "Links ended because pushes were not acknowledged.", m.closed_unacknowledged);
+  counter("tidemark_unacknowledged_total", "Links ended because pushes were not acknowledged.",
+          m.closed_unacknowledged);
   write_head(out, "tidemark_http_answers_total", "counter", "HTTP answers by status.");
   for (const auto& [status, count] : m.http_answers)
     fmt::format_to(std::back_inserter(out), "tidemark_http_answers_total{{status=\"{}\"}} {}\n", status, count);

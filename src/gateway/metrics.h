@@ -31,10 +31,10 @@ struct Metrics {
   std::uint64_t hints = 0;
   std::uint64_t kicks = 0;
   std::uint64_t closed_unacknowledged = 0;
-  std::map<int, std::uint64_t> http_answers;              // by status
-  std::map<std::string_view, std::uint64_t> errors;       // by code
-  LatencyHistogram commit_latency;                        // from a change's arrival to its durable answer
-  LatencyHistogram read_latency;                          // from a read's arrival to its answer
+  std::map<int, std::uint64_t> http_answers;         // by status
+  std::map<std::string_view, std::uint64_t> errors;  // by code
+  LatencyHistogram commit_latency;                   // from a change's arrival to its durable answer
+  LatencyHistogram read_latency;                     // from a read's arrival to its answer
 };
 
 /// One metric line with its help and type.

@@ -20,8 +20,8 @@ std::string PageTokens::seal(PageKind kind, const UserId& user, const DeviceId& 
   return base64url_encode(bytes);
 }
 
-Result<std::string> PageTokens::open(PageKind kind, const UserId& user, const DeviceId& device,
-                                     std::string_view token, std::string_view field) const {
+Result<std::string> PageTokens::open(PageKind kind, const UserId& user, const DeviceId& device, std::string_view token,
+                                     std::string_view field) const {
   const auto refused = [&] {
     return fail(ErrorCode::BAD_TOKEN, std::string(field), "It was not given to this user on this device.");
   };

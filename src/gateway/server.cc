@@ -24,10 +24,10 @@
 #include "gateway/service.h"
 #include "gateway/settings.h"
 #include "gateway/task_threads.h"
-#include "wire/websocket_handshake.h"
 #include "gateway/ws_link.h"
 #include "tidemark.pb.h"
 #include "wire/openapi.h"
+#include "wire/websocket_handshake.h"
 
 namespace tidemark {
 namespace {
@@ -50,17 +50,23 @@ std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
 
 struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   Impl(const Config& settings, World given)
-      : config(settings), world(std::move(given)), delivery_(*this, delivery_options(config)),
-        engine(world.warm, world.clock, world.random, engine_options(config),
-               {.wake = [this] { writer.wake(); },
-                .publish = [this](Outcome outcome) { publish(std::move(outcome)); }}),
+      : config(settings),
+        world(std::move(given)),
+        delivery_(*this, delivery_options(config)),
+        engine(
+            world.warm, world.clock, world.random, engine_options(config),
+            {.wake = [this] { writer.wake(); }, .publish = [this](Outcome outcome) { publish(std::move(outcome)); }}),
         writer([this] { return engine.run_round(); }),
         readers(static_cast<std::size_t>(config.threads.readers)),
         service_(engine, world.clock, PageTokens(world.cursor_key),
                  {.on_network = [this](Task task) { asio::post(io, std::move(task)); },
                   .on_reader = [this](Task task) { readers.run(std::move(task)); }},
                  service_limits(config), metrics),
-        api(service_, http_host()), acceptor(io), accept_again(io), ticker(io), signals(io) {
+        api(service_, http_host()),
+        acceptor(io),
+        accept_again(io),
+        ticker(io),
+        signals(io) {
     welcome_frame = welcome_template(config);
   }
 
@@ -163,7 +169,9 @@ Server::~Server() {
   wait();
 }
 
-int Server::port() const { return impl_->acceptor.local_endpoint().port(); }
+int Server::port() const {
+  return impl_->acceptor.local_endpoint().port();
+}
 
 void Server::wait() {
   if (impl_->network.joinable()) impl_->network.join();
@@ -196,8 +204,9 @@ Result<void> Server::Impl::listen() {
   if (!failed) return {};
   const std::string place = host + ":" + std::to_string(config.listen.port);
   if (failed == asio::error::address_in_use)
-    return fail(ErrorCode::RETRY_LATER, "listen",
-                place + " is taken by another program; stop it, or choose another port with --listen " + host + ":7701.");
+    return fail(
+        ErrorCode::RETRY_LATER, "listen",
+        place + " is taken by another program; stop it, or choose another port with --listen " + host + ":7701.");
   return fail(ErrorCode::RETRY_LATER, "listen", "Cannot listen on " + place + ": " + failed.message() + ".");
 }
 

@@ -58,7 +58,11 @@ struct Place {
 
 Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits,
                  Metrics& metrics)
-    : engine_(engine), clock_(clock), tokens_(std::move(tokens)), threads_(std::move(threads)), metrics_(metrics),
+    : engine_(engine),
+      clock_(clock),
+      tokens_(std::move(tokens)),
+      threads_(std::move(threads)),
+      metrics_(metrics),
       message_rate_(limits.messages, limits.users_max),
       request_rate_(limits.requests, limits.users_max) {}
 
@@ -70,8 +74,10 @@ bool Service::changes(const pb::ClientFrame& request) {
     case Operation::kAddMembers:
     case Operation::kRemoveMember:
     case Operation::kChangeGroup:
-    case Operation::kPutUser: return true;
-    default: return false;
+    case Operation::kPutUser:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -115,13 +121,19 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
   if (const auto admitted = admit(caller, request); !admitted) return answer(std::unexpected(admitted.error()));
   const CoreParams& params = engine_.params();
   switch (request.operation_case()) {
-    case Operation::kSend: return send(caller, request, std::move(answer));
-    case Operation::kMutate: return mutate(caller, request, std::move(answer));
-    case Operation::kSync: return sync(caller, request, std::move(answer));
-    case Operation::kHistory: return history(caller, request, std::move(answer));
-    case Operation::kConversations: return conversations(caller, request, std::move(answer));
+    case Operation::kSend:
+      return send(caller, request, std::move(answer));
+    case Operation::kMutate:
+      return mutate(caller, request, std::move(answer));
+    case Operation::kSync:
+      return sync(caller, request, std::move(answer));
+    case Operation::kHistory:
+      return history(caller, request, std::move(answer));
+    case Operation::kConversations:
+      return conversations(caller, request, std::move(answer));
     case Operation::kPutUser:
-    case Operation::kGetUser: return admin_call(caller, request, std::move(answer));
+    case Operation::kGetUser:
+      return admin_call(caller, request, std::move(answer));
     case Operation::kConversationSync: {
       auto query = conversation_sync_from(request.conversation_sync());
       if (!query) return answer(std::unexpected(std::move(query).error()));
@@ -148,7 +160,8 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     }
     case Operation::kConversation:
       return read(
-          [&params, user = caller.user, id = ConversationId(request.conversation().conversation_id())](StoreView& view) {
+          [&params, user = caller.user,
+           id = ConversationId(request.conversation().conversation_id())](StoreView& view) {
             return framed(read_change(view, params, user, id), [](pb::ServerFrame& frame, const Change& change) {
               to_pb(change, *frame.mutable_conversation());
             });
@@ -189,7 +202,8 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       command.device = caller.device;
       return submit(std::move(command), std::move(answer));
     }
-    default: return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
+    default:
+      return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
   }
 }
 
@@ -240,8 +254,7 @@ void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer 
           place.out.varint(page.p0_round);
           place.out.string(page.resume_conversation.value);
           place.out.varint(page.resume_after.value);
-          frame.mutable_sync()->set_page_token(
-              tokens_.seal(PageKind::bodies, caller.user, caller.device, place.bytes));
+          frame.mutable_sync()->set_page_token(tokens_.seal(PageKind::bodies, caller.user, caller.device, place.bytes));
         });
       },
       std::move(answer));
@@ -306,16 +319,17 @@ void Service::history(const Caller& caller, const pb::ClientFrame& request, Answ
   }
   read(
       [this, caller, query = std::move(*query)](StoreView& view) {
-        return framed(read_history(view, engine_.params(), query), [&](pb::ServerFrame& frame, const HistoryPage& page) {
-          to_pb(page, *frame.mutable_history());
-          if (!page.next_before && !page.next_after) return;
-          Place place;
-          place.out.string(page.conversation.value);
-          place.out.u8(page.next_before ? 1 : 0);
-          place.out.varint(page.next_before ? page.next_before.value : page.next_after.value);
-          frame.mutable_history()->set_page_token(
-              tokens_.seal(PageKind::history, caller.user, caller.device, place.bytes));
-        });
+        return framed(read_history(view, engine_.params(), query),
+                      [&](pb::ServerFrame& frame, const HistoryPage& page) {
+                        to_pb(page, *frame.mutable_history());
+                        if (!page.next_before && !page.next_after) return;
+                        Place place;
+                        place.out.string(page.conversation.value);
+                        place.out.u8(page.next_before ? 1 : 0);
+                        place.out.varint(page.next_before ? page.next_before.value : page.next_after.value);
+                        frame.mutable_history()->set_page_token(
+                            tokens_.seal(PageKind::history, caller.user, caller.device, place.bytes));
+                      });
       },
       std::move(answer));
 }

@@ -3,8 +3,12 @@
 namespace tidemark {
 namespace {
 
-std::uint32_t small(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::uint32_t small(std::int64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+std::size_t size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
 
 CoreParams core_params(const Config& config) {
   const Limits& limits = config.limits;

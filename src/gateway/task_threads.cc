@@ -5,7 +5,9 @@ namespace tidemark {
 WriterThread::WriterThread(std::function<bool()> round, std::chrono::milliseconds at_least)
     : round_(std::move(round)), at_least_(at_least) {}
 
-WriterThread::~WriterThread() { stop(); }
+WriterThread::~WriterThread() {
+  stop();
+}
 
 void WriterThread::start() {
   thread_ = std::thread([this] { run(); });
@@ -45,7 +47,9 @@ ReaderThreads::ReaderThreads(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
 }
 
-ReaderThreads::~ReaderThreads() { stop(); }
+ReaderThreads::~ReaderThreads() {
+  stop();
+}
 
 void ReaderThreads::run(Task task) {
   {

@@ -16,27 +16,38 @@ constexpr std::uint16_t kClosePolicy = 1008;
 }  // namespace
 
 WsLink::WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer)
-    : connection_(connection), owner_(owner), id_(connection.id()), dialect_(dialect),
-      codec_(WebSocketCodec::Role::server, limits), bearer_(std::move(bearer)),
+    : connection_(connection),
+      owner_(owner),
+      id_(connection.id()),
+      dialect_(dialect),
+      codec_(WebSocketCodec::Role::server, limits),
+      bearer_(std::move(bearer)),
       alive_(std::make_shared<WsLink*>(this)) {}
 
-WsLink::~WsLink() { *alive_ = nullptr; }
+WsLink::~WsLink() {
+  *alive_ = nullptr;
+}
 
 void WsLink::on_bytes(std::span<char> bytes) {
   while (state_ != State::ended) {
     const WebSocketEvent event = codec_.next(bytes);
     switch (event.kind) {
-      case WebSocketEvent::Kind::none: return;
+      case WebSocketEvent::Kind::none:
+        return;
       case WebSocketEvent::Kind::text:
-      case WebSocketEvent::Kind::binary: on_message(event.data); break;
+      case WebSocketEvent::Kind::binary:
+        on_message(event.data);
+        break;
       case WebSocketEvent::Kind::ping: {
         std::string pong;
         encode_frame(pong, WebSocketOpcode::pong, event.data);
         connection_.send(pong);
         break;
       }
-      case WebSocketEvent::Kind::pong: break;
-      case WebSocketEvent::Kind::close: return end(event.close_code, {});
+      case WebSocketEvent::Kind::pong:
+        break;
+      case WebSocketEvent::Kind::close:
+        return end(event.close_code, {});
       case WebSocketEvent::Kind::error:
         if (event.close_code == kCloseTooLarge) send_error(0, {ErrorCode::TOO_LARGE, "frame"});
         return end(event.close_code, event.data);
@@ -94,10 +105,10 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   caller_ = {principal->user, login->device, login->install, false};
   expires_ms_ = principal->expires_at_ms;
   owner_.entered(*this);
-  owner_.service().engine().submit(
-      *login, [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
-        if (WsLink* link = *alive) link->welcome(id, cursor, std::move(reply));
-      });
+  owner_.service().engine().submit(*login,
+                                   [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
+                                     if (WsLink* link = *alive) link->welcome(id, cursor, std::move(reply));
+                                   });
 }
 
 void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply) {
@@ -221,7 +232,9 @@ void WsLink::hint(Mark head) {
   send(frame);
 }
 
-bool WsLink::blocked() const { return connection_.blocked(); }
+bool WsLink::blocked() const {
+  return connection_.blocked();
+}
 
 void WsLink::on_unblocked() {
   if (state_ != State::welcomed) return;

@@ -34,7 +34,7 @@ class LinkOwner {
   virtual void entered(WsLink& link) = 0;
   virtual void left(WsLink& link) = 0;
   virtual const pb::ServerFrame& welcome_limits() const = 0;
-  virtual std::int64_t now_ms() const = 0;   // steady
+  virtual std::int64_t now_ms() const = 0;  // steady
   virtual std::int64_t wall_ms() const = 0;
   /// Requests of a link that wait for their answer, and their bytes, before its socket is read no further.
   virtual std::size_t unanswered_max() const = 0;

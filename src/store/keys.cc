@@ -81,7 +81,9 @@ std::string dedup_hour(std::uint32_t hour) {
   return key;
 }
 
-std::string devices(const UserId& user) { return under_user(user, 'd'); }
+std::string devices(const UserId& user) {
+  return under_user(user, 'd');
+}
 
 std::string device(const UserId& user, const DeviceId& device) {
   std::string key = devices(user);

@@ -11,7 +11,9 @@ std::unexpected<Error> damaged(const char* what) {
   return fail(ErrorCode::INTERNAL, "", std::string("A stored ") + what + " cannot be read.");
 }
 
-void put_digest(ByteWriter& out, const Digest& digest) { out.raw(bytes_of(digest)); }
+void put_digest(ByteWriter& out, const Digest& digest) {
+  out.raw(bytes_of(digest));
+}
 
 Digest get_digest(ByteReader& in) {
   Digest digest{};

@@ -8,8 +8,12 @@
 namespace tidemark {
 namespace {
 
-std::string text() { return *rc::gen::arbitrary<std::string>(); }
-std::uint64_t number() { return *rc::gen::arbitrary<std::uint64_t>(); }
+std::string text() {
+  return *rc::gen::arbitrary<std::string>();
+}
+std::uint64_t number() {
+  return *rc::gen::arbitrary<std::uint64_t>();
+}
 std::vector<UserId> users() {
   std::vector<UserId> made;
   for (const std::string& name : *rc::gen::arbitrary<std::vector<std::string>>()) made.emplace_back(name);
@@ -24,7 +28,8 @@ UserConversation any_row() {
   row.head_seq = Seq(number());
   row.top = Seq(number());
   row.sort_time = *rc::gen::arbitrary<std::int64_t>();
-  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) row.periods.push_back({Seq(number()), Seq(number()), Seq(number())});
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    row.periods.push_back({Seq(number()), Seq(number()), Seq(number())});
   row.role = Role::admin;
   row.read = Seq(number());
   row.unread_flag = *rc::gen::arbitrary<bool>();
@@ -54,7 +59,8 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
     if (entry.body.type.empty()) entry.body.type = "text";
     entry.body.attachments.push_back({text(), number(), text(), text()});
   }
-  if (entry.kind == EntryKind::member) entry.member = MemberChange{MemberAction::left, users(), Role::owner, Seq(number())};
+  if (entry.kind == EntryKind::member)
+    entry.member = MemberChange{MemberAction::left, users(), Role::owner, Seq(number())};
   if (entry.kind == EntryKind::config) entry.config = ConfigChange{text()};
   const std::string bytes = encode(entry);
   RC_ASSERT(decode_entry(bytes, entry.seq).value() == entry);
@@ -80,8 +86,12 @@ RC_GTEST_PROP(RowCodec, small_values_come_back_as_they_were, ()) {
   RC_ASSERT(decode_mutations(encode(mutations)).value() == mutations);
   const Epoch epoch{7, number()};
   RC_ASSERT(decode_epoch(encode(epoch)).value() == epoch);
-  Conversation conversation{ConversationId("group_1"), ConversationKind::group, text(),
-                            {{UserId(text()), Role::owner, Seq(number())}}, HistoryForNewcomers::last, 9};
+  Conversation conversation{ConversationId("group_1"),
+                            ConversationKind::group,
+                            text(),
+                            {{UserId(text()), Role::owner, Seq(number())}},
+                            HistoryForNewcomers::last,
+                            9};
   RC_ASSERT(decode_conversation(encode(conversation), conversation.id).value() == conversation);
 }
 

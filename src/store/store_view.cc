@@ -50,11 +50,17 @@ Epoch StoreView::epoch() {
 }
 
 namespace {
-std::uint64_t number_in(const std::optional<std::string>& bytes) { return bytes ? ByteReader(*bytes).varint() : 0; }
+std::uint64_t number_in(const std::optional<std::string>& bytes) {
+  return bytes ? ByteReader(*bytes).varint() : 0;
+}
 }  // namespace
 
-std::uint64_t StoreView::round() { return number_in(get(Table::meta, keys::kRound)); }
-std::uint64_t StoreView::last_group() { return number_in(get(Table::meta, keys::kGroup)); }
+std::uint64_t StoreView::round() {
+  return number_in(get(Table::meta, keys::kRound));
+}
+std::uint64_t StoreView::last_group() {
+  return number_in(get(Table::meta, keys::kGroup));
+}
 
 const Conversation* StoreView::conversation(const ConversationId& id) {
   auto [place, fresh] = conversations_.try_emplace(id);
@@ -137,7 +143,9 @@ const UserRecord& StoreView::record(const UserId& user) {
   return found != users_.end() ? found->second : users_.emplace(user, user_record(user)).first->second;
 }
 
-UserHead StoreView::user(const UserId& user) { return record(user).head; }
+UserHead StoreView::user(const UserId& user) {
+  return record(user).head;
+}
 
 std::optional<UserConversation> StoreView::stored_row(const UserId& user, const ConversationId& id) {
   const auto bytes = get(Table::objects, keys::row(user, id));
@@ -180,9 +188,8 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
     if (mark_of(row.row) > after && mark_of(row.row) <= to) inside.push_back(&row.row);
   }
   const bool up = direction == Direction::up;
-  std::ranges::sort(inside, [&](const auto* a, const auto* b) {
-    return up ? mark_of(*a) < mark_of(*b) : mark_of(*a) > mark_of(*b);
-  });
+  std::ranges::sort(
+      inside, [&](const auto* a, const auto* b) { return up ? mark_of(*a) < mark_of(*b) : mark_of(*a) > mark_of(*b); });
   std::size_t next = 0;
   bool going = true;
   const auto visit_block_before = [&](Mark mark) {
@@ -234,12 +241,12 @@ std::optional<Device> StoreView::device(const UserId& user, const DeviceId& devi
 std::vector<Device> StoreView::devices(const UserId& user) {
   std::vector<Device> devices;
   const std::string from = keys::devices(user);
-  const auto done = snapshot_->scan(Table::devices, from, keys::after_prefix(from),
-                                    [&](std::string_view, std::string_view value) {
-                                      auto device = take(decode_device(value));
-                                      if (device) devices.push_back(std::move(*device));
-                                      return device.has_value();
-                                    });
+  const auto done =
+      snapshot_->scan(Table::devices, from, keys::after_prefix(from), [&](std::string_view, std::string_view value) {
+        auto device = take(decode_device(value));
+        if (device) devices.push_back(std::move(*device));
+        return device.has_value();
+      });
   if (!done) fail_with(done.error());
   return devices;
 }
@@ -253,11 +260,11 @@ Mutations StoreView::mutations(const UserId& user, const DeviceId& device, const
 std::vector<std::string> StoreView::install_keys(const UserId& user, const DeviceId& device) {
   std::vector<std::string> found;
   const std::string from = keys::installs(user, device);
-  const auto done = snapshot_->scan(Table::devices, from, keys::after_prefix(from),
-                                    [&](std::string_view key, std::string_view) {
-                                      found.emplace_back(key);
-                                      return true;
-                                    });
+  const auto done =
+      snapshot_->scan(Table::devices, from, keys::after_prefix(from), [&](std::string_view key, std::string_view) {
+        found.emplace_back(key);
+        return true;
+      });
   if (!done) fail_with(done.error());
   return found;
 }

@@ -69,7 +69,7 @@ class StoreView final : public View {
   std::unordered_map<UserId, UserRecord> users_;
   std::unordered_map<ConversationId, std::optional<Conversation>> conversations_;
   const std::size_t tail_entries_;
-  std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
+  std::unordered_map<ConversationId, std::vector<Entry>> tails_;           // the last entries of a log, descending
   std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
 };
 

@@ -12,15 +12,33 @@ namespace tidemark {
 namespace {
 
 // The enums of core and schema differ only in what 0 means; each pair is spelled out once.
-pb::Kind to_pb(EntryKind kind) { return static_cast<pb::Kind>(kind); }
-pb::State to_pb(MessageState state) { return static_cast<pb::State>(state); }
-pb::Priority to_pb(Priority priority) { return static_cast<pb::Priority>(priority); }
-pb::Role to_pb(Role role) { return static_cast<pb::Role>(role); }
-pb::MemberAction to_pb(MemberAction action) { return static_cast<pb::MemberAction>(action); }
-pb::HiddenReason to_pb(HiddenReason reason) { return static_cast<pb::HiddenReason>(reason); }
-pb::Mode to_pb(Mode mode) { return static_cast<pb::Mode>(mode); }
-pb::ConversationKind to_pb(ConversationKind kind) { return static_cast<pb::ConversationKind>(kind); }
-pb::HistoryForNewcomers to_pb(HistoryForNewcomers value) { return static_cast<pb::HistoryForNewcomers>(value); }
+pb::Kind to_pb(EntryKind kind) {
+  return static_cast<pb::Kind>(kind);
+}
+pb::State to_pb(MessageState state) {
+  return static_cast<pb::State>(state);
+}
+pb::Priority to_pb(Priority priority) {
+  return static_cast<pb::Priority>(priority);
+}
+pb::Role to_pb(Role role) {
+  return static_cast<pb::Role>(role);
+}
+pb::MemberAction to_pb(MemberAction action) {
+  return static_cast<pb::MemberAction>(action);
+}
+pb::HiddenReason to_pb(HiddenReason reason) {
+  return static_cast<pb::HiddenReason>(reason);
+}
+pb::Mode to_pb(Mode mode) {
+  return static_cast<pb::Mode>(mode);
+}
+pb::ConversationKind to_pb(ConversationKind kind) {
+  return static_cast<pb::ConversationKind>(kind);
+}
+pb::HistoryForNewcomers to_pb(HistoryForNewcomers value) {
+  return static_cast<pb::HistoryForNewcomers>(value);
+}
 
 static_assert(static_cast<int>(EntryKind::config) == pb::KIND_CONFIG);
 static_assert(static_cast<int>(EntryKind::member) == pb::KIND_MEMBER);
@@ -90,7 +108,9 @@ void to_pb(const Preview& preview, const ConversationId& conversation, pb::Previ
 
 }  // namespace
 
-std::string hex16(std::uint64_t value) { return fmt::format("{:016x}", value); }
+std::string hex16(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
 
 Result<void> check_name(std::string_view value, std::size_t max, std::string_view field) {
   if (value.empty() || value.size() > max)
@@ -139,7 +159,8 @@ Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
     case pb::MutateRequest::kMarkUnread:
       command.change = MarkUnreadCommand{{}, ConversationId(request.mark_unread().conversation_id())};
       return command;
-    case pb::MutateRequest::CHANGE_NOT_SET: break;
+    case pb::MutateRequest::CHANGE_NOT_SET:
+      break;
   }
   return fail(ErrorCode::MALFORMED, "mutate", "Give one change.");
 }
