@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <set>
 
 #include "apps/tidemark/chat_faces.h"
 #include "base/json_text.h"
@@ -43,10 +44,11 @@ class ChatLines {
  private:
   void say(const std::string& line);
   void tell(const ClientEvent& event);
+  void tell_fate(const OutboxEvent& own);
   void tell_events();
   void take_input();
   void take_line(const std::string& line);
-  bool all_sent();
+  bool all_told() const { return waiting_.empty(); }
 
   ChatSession& session_;
   SignalQueue& signals_;
@@ -55,6 +57,8 @@ class ChatLines {
   std::optional<ConversationId> open_;
   std::string pending_;
   bool input_open_ = true;
+  std::set<std::uint64_t> waiting_;  // local ids of messages whose fate was not told yet
+  int not_sent_ = 0;
   bool quit_ = false;
   std::optional<std::int64_t> give_up_ms_;
 };
@@ -67,7 +71,7 @@ int ChatLines::run() {
                       {signals_.descriptor(), POLLIN, 0}};
     if (!input_open_ && !options_.follow) {
       if (!give_up_ms_) give_up_ms_ = clock_.steady_ms() + kLastWords_ms;
-      if (all_sent() || clock_.steady_ms() > *give_up_ms_) break;
+      if (all_told() || clock_.steady_ms() > *give_up_ms_) break;
     }
     ::poll(waits, 3, give_up_ms_ ? 50 : -1);
     if (waits[1].revents != 0) tell_events();
@@ -76,8 +80,9 @@ int ChatLines::run() {
       if (signal != SIGWINCH) quit_ = true;
   }
   tell_events();
-  if (all_sent()) return 0;
-  fmt::print(stderr, "tidemark: {} message(s) were not sent: {}\n", session_.client().outbox().size(),
+  if (all_told() && not_sent_ == 0) return 0;
+  fmt::print(stderr, "tidemark: {} message(s) were not sent ({}).\n",
+             waiting_.size() + static_cast<std::size_t>(not_sent_),
              terminal::link_text(session_.client().link(), session_.client().link_trouble()));
   return 1;
 }
@@ -102,16 +107,30 @@ void ChatLines::tell(const ClientEvent& event) {
     say(fmt::format("unread {} {}{}", unread->conversation.value, unread->unread.count,
                     unread->unread.exact ? "" : "+"));
   } else if (const auto* own = std::get_if<OutboxEvent>(&event)) {
-    if (own->outcome == OutboxOutcome::sent)
-      say(fmt::format("sent {} {}", own->conversation.value, own->seq.value));
-    else if (own->outcome == OutboxOutcome::failed)
-      say(fmt::format("failed {}: {}", own->conversation.value, own->error ? own->error->message() : ""));
-    else if (own->outcome == OutboxOutcome::undecided)
-      say(fmt::format("undecided {}", own->conversation.value));
+    tell_fate(*own);
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
     say("link " + on_one_line(terminal::link_text(link->state, session_.client().link_trouble())));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
+  }
+}
+
+void ChatLines::tell_fate(const OutboxEvent& own) {
+  const std::string& conversation = own.conversation.value;
+  switch (own.outcome) {
+    case OutboxOutcome::sent:
+      waiting_.erase(own.local_id);
+      return say(fmt::format("sent {} {}", conversation, own.seq.value));
+    case OutboxOutcome::failed:
+      not_sent_ += static_cast<int>(waiting_.erase(own.local_id));
+      return say(fmt::format("failed {}: {}", conversation, own.error ? own.error->message() : ""));
+    case OutboxOutcome::undecided:
+      not_sent_ += static_cast<int>(waiting_.erase(own.local_id));
+      return say(fmt::format("undecided {}", conversation));
+    case OutboxOutcome::queued:
+    case OutboxOutcome::renewed:
+    case OutboxOutcome::discarded:
+      return;
   }
 }
 
@@ -145,13 +164,17 @@ void ChatLines::take_line(const std::string& line) {
     quit_ = quit_ || outcome.quit;
     return;
   }
-  if (!open_) return say("notice say to whom first: /to USER, or start with --to");
-  if (const auto sent = session_.send(*open_, line.front() == '/' ? line.substr(1) : line); !sent)
-    say("notice " + on_one_line(sent.error().message()));
-}
-
-bool ChatLines::all_sent() {
-  return session_.client().outbox().empty();
+  if (!open_) {
+    ++not_sent_;
+    return say("notice say to whom first: /to USER, or start with --to");
+  }
+  const auto sent = session_.send(*open_, line.front() == '/' ? line.substr(1) : line);
+  if (sent) {
+    waiting_.insert(*sent);
+  } else {
+    ++not_sent_;
+    say("failed " + open_->value + ": " + on_one_line(sent.error().message()));
+  }
 }
 
 }  // namespace

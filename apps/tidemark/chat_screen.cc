@@ -163,6 +163,7 @@ void ChatFace::tell(const ClientEvent& event) {
   } else if (const auto* own = std::get_if<OutboxEvent>(&event)) {
     if (own->outcome == OutboxOutcome::failed && own->error) state_.notice = own->error->message();
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
+    if (link->state == LinkState::in_step) state_.notice.clear();
     if (link->state == LinkState::offline && state_.above == Above::fetching) state_.above = Above::unknown;
   }
 }

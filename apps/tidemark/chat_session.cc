@@ -130,7 +130,7 @@ ConversationId ChatSession::conversation_of(std::string_view name) const {
   return single_conversation(user_, UserId(name));
 }
 
-Result<void> ChatSession::send(const ConversationId& conversation, const std::string& text) {
+Result<std::uint64_t> ChatSession::send(const ConversationId& conversation, const std::string& text) {
   Draft draft;
   draft.body.text = text;
   const auto parsed = parse_conversation(conversation);
@@ -138,8 +138,7 @@ Result<void> ChatSession::send(const ConversationId& conversation, const std::st
     draft.to = parsed->peer_of(user_);
   else
     draft.conversation = conversation;
-  TM_TRY(client_->send(draft));
-  return {};
+  return client_->send(draft);
 }
 
 CommandOutcome ChatSession::command(std::string_view line, const std::optional<ConversationId>& open) {

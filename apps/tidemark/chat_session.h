@@ -39,8 +39,8 @@ class ChatSession {
 
   /// The conversation with a user, or the one that is named: "bob", "group_1", "alice_bob".
   ConversationId conversation_of(std::string_view name) const;
-  /// Sends to a conversation, which need not exist yet if it is a single chat.
-  Result<void> send(const ConversationId& conversation, const std::string& text);
+  /// Sends to a conversation, which need not exist yet if it is a single chat; returns the message's local id.
+  Result<std::uint64_t> send(const ConversationId& conversation, const std::string& text);
   /// Takes a line such as "/to bob". `open` is the conversation that is looked at.
   CommandOutcome command(std::string_view line, const std::optional<ConversationId>& open);
 

@@ -95,7 +95,7 @@ MessageColumns columns_for(const ChatState& state, int width) {
     columns.time = std::max(columns.time, columns_of(line.time));
     columns.sender = std::max(columns.sender, std::min(kSenderMost, columns_of(printable(line.sender))));
   }
-  if (width < 40) columns.time = 0;
+  if (width < 30) columns.time = 0;
   columns.text = std::max(8, width - columns.time - columns.sender - (columns.time > 0 ? 4 : 2));
   return columns;
 }
@@ -185,6 +185,7 @@ void draw_messages(const ChatState& state, const Layout& layout, ChatScreen& scr
   const int total = static_cast<int>(rows.size());
   screen.scroll_max = std::max(0, total - screen.page_rows);
   screen.scroll = std::clamp(state.scroll, 0, screen.scroll_max);
+  if (layout.body_rows == 0) return;
   const int last = total - screen.scroll;
   const int first = std::max(0, last - screen.page_rows);
   const int top = 1 + title_rows + screen.page_rows - (last - first);

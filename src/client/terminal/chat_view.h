@@ -16,11 +16,11 @@
 namespace tidemark::terminal {
 
 struct ConversationLine {
-  ConversationId id;
-  std::string name;
-  std::string unread;  // as unread_text says it, "" when nothing is
-  std::string time;
-  std::string preview;
+  ConversationId id = {};
+  std::string name = {};
+  std::string unread = {};  // as unread_text says it, "" when nothing is
+  std::string time = {};
+  std::string preview = {};
   bool open = false;
 };
 
@@ -28,13 +28,13 @@ struct ConversationLine {
 enum class Delivery : std::uint8_t { none, pending, sent, undecided, failed };
 
 struct MessageLine {
-  std::string time;
-  std::string sender;  // "" for a change, such as somebody joining
-  std::string text;    // may hold line breaks
+  std::string time = {};
+  std::string sender = {};  // "" for a change, such as somebody joining
+  std::string text = {};    // may hold line breaks
   bool mine = false;
   bool faded = false;  // a change, or a message that is dead
   Delivery delivery = Delivery::none;
-  std::string reason;  // why it failed
+  std::string reason = {};  // why it failed
 };
 
 /// How far back the messages of the open conversation go.

@@ -18,14 +18,14 @@ std::vector<Key> keys_of(std::string_view bytes) {
 
 TEST(Keys, KnowsTheSequencesOfXtermTmuxAndTheConsole) {
   const std::pair<const char*, KeyKind> cases[] = {
-      {"\x1b[A", KeyKind::up},        {"\x1bOA", KeyKind::up},       {"\x1b[B", KeyKind::down},
-      {"\x1b[C", KeyKind::right},     {"\x1b[D", KeyKind::left},     {"\x1b[H", KeyKind::home},
-      {"\x1b[1~", KeyKind::home},     {"\x1bOF", KeyKind::end},      {"\x1b[4~", KeyKind::end},
-      {"\x1b[3~", KeyKind::erase},    {"\x1b[5~", KeyKind::page_up}, {"\x1b[6~", KeyKind::page_down},
-      {"\x1b[1;5C", KeyKind::right},  {"\x1b[Z", KeyKind::back_tab}, {"\t", KeyKind::tab},
-      {"\r", KeyKind::enter},         {"\x7f", KeyKind::backspace},  {"\b", KeyKind::backspace},
-      {"\x15", KeyKind::kill_line},   {"\x17", KeyKind::kill_word},  {"\x0b", KeyKind::kill_rest},
-      {"\x03", KeyKind::interrupt},   {"\x04", KeyKind::end_of_input},
+      {"\x1b[A", KeyKind::up},       {"\x1bOA", KeyKind::up},         {"\x1b[B", KeyKind::down},
+      {"\x1b[C", KeyKind::right},    {"\x1b[D", KeyKind::left},       {"\x1b[H", KeyKind::home},
+      {"\x1b[1~", KeyKind::home},    {"\x1bOF", KeyKind::end},        {"\x1b[4~", KeyKind::end},
+      {"\x1b[3~", KeyKind::erase},   {"\x1b[5~", KeyKind::page_up},   {"\x1b[6~", KeyKind::page_down},
+      {"\x1b[1;5C", KeyKind::right}, {"\x1b[Z", KeyKind::back_tab},   {"\t", KeyKind::tab},
+      {"\r", KeyKind::enter},        {"\x7f", KeyKind::backspace},    {"\b", KeyKind::backspace},
+      {"\x15", KeyKind::kill_line},  {"\x17", KeyKind::kill_word},    {"\x0b", KeyKind::kill_rest},
+      {"\x03", KeyKind::interrupt},  {"\x04", KeyKind::end_of_input},
   };
   for (const auto& [bytes, kind] : cases) EXPECT_THAT(keys_of(bytes), ElementsAre(Key{kind})) << bytes;
 }

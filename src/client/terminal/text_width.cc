@@ -59,6 +59,11 @@ bool turns_direction(char32_t c) {
   return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0x061c;
 }
 
+/// Punctuation that must not begin a line.
+bool closes(char32_t c) {
+  return std::u32string_view(U"，。、！？；：）」』】》〉…·～”’%!?,.;:)]}").find(c) != std::u32string_view::npos;
+}
+
 /// The longest beginning that fits.
 std::size_t fitting(std::string_view text, int columns) {
   std::size_t at = 0;
@@ -85,6 +90,10 @@ void wrap_paragraph(std::string_view text, int columns, std::vector<std::string>
     } else if (const std::size_t space = text.rfind(' ', end); space != std::string_view::npos && space >= end / 3) {
       next = space + 1;
       end = space;
+    } else if (std::size_t peek = end; closes(decode_utf8(text, peek))) {
+      // It takes the character before it along.
+      const std::size_t before = character_begin(text, end);
+      if (before > 0) next = end = before;
     }
     lines.emplace_back(text.substr(0, end));
     text.remove_prefix(next);

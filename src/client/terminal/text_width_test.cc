@@ -37,7 +37,10 @@ TEST(TextWidth, CharactersAreWhatOneKeyDeletes) {
 TEST(TextWidth, PrintableTextHoldsNothingThatCommandsATerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc\rd\te"), "a [2Jb c d e");
   EXPECT_EQ(printable("x\xc2\x9by"), "x y") << "CSI as a C1 control";
-  EXPECT_EQ(printable("a\xe2\x80\xae" "b"), "a b") << "right-to-left override";
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b"),
+            "a b")
+      << "right-to-left override";
   EXPECT_EQ(printable("ok\xff"), "ok\xef\xbf\xbd");
 }
 
@@ -61,6 +64,8 @@ TEST(TextWidth, WrapsAtSpacesOrElseBetweenCharacters) {
   EXPECT_EQ(wrap("你好世界", 5), (std::vector<std::string>{"你好", "世界"}));
   EXPECT_EQ(wrap("abcdefgh", 3), (std::vector<std::string>{"abc", "def", "gh"}));
   EXPECT_EQ(wrap("a\n\nb", 9), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(wrap("今天好，明天", 6), (std::vector<std::string>{"今天", "好，明", "天"}))
+      << "no line begins with a comma";
   EXPECT_EQ(wrap("", 9), (std::vector<std::string>{""}));
 }
 
