@@ -260,6 +260,11 @@ Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& com
     if (auto passed = pass_on(draft, command.conversation)) notices.push_back(std::move(*passed));
   }
   GroupReply reply = group_reply(draft, command.conversation);
+  if (leaves) {
+    // How the group goes on is no longer the leaver's business.
+    reply.group.members.clear();
+    reply.head = draft.user_conversation(command.user, command.conversation)->head_seq;
+  }
   return std::move(draft).finish(std::move(reply), std::move(notices));
 }
 

@@ -45,7 +45,7 @@ Result<void> check_body(const Body& body, const CoreParams& params) {
                 std::to_string(size) + " bytes, at most " + std::to_string(params.body_bytes_max) + ".");
   if (body.text.empty() && body.summary.empty() && body.data.empty() && body.attachments.empty() &&
       body.encrypted.empty())
-    return fail(ErrorCode::MALFORMED, "body", "Give text, data, attachments or encrypted.");
+    return fail(ErrorCode::MALFORMED, "body", "Give text, summary, data, attachments or encrypted.");
   return {};
 }
 

@@ -470,9 +470,13 @@ TEST(Engine, groups_create_add_remove_leave_and_hand_over) {
   for (const char* user : {"O", "A", "B", "C"}) at[user] = world.view().user(UserId(user)).mark;
   world.take_notices();
   const auto left = world.get<GroupReply>(remove("O", g, "O"));
-  EXPECT_EQ(left.group.members.size(), 3u);
-  EXPECT_EQ(left.group.members[0].user, UserId("A"));
-  EXPECT_EQ(left.group.members[0].role, Role::owner);
+  EXPECT_TRUE(left.group.members.empty()) << "the leaver is told nothing of how it goes on";
+  StoreView after = world.view();
+  const auto group = read_group(after, UserId("A"), ConversationId(g.id));
+  ASSERT_TRUE(group);
+  ASSERT_EQ(group->members.size(), 3u);
+  EXPECT_EQ(group->members[0].user, UserId("A"));
+  EXPECT_EQ(group->members[0].role, Role::owner);
   notices = world.take_notices();
   ASSERT_EQ(notices.size(), 2u);
   EXPECT_EQ(receiver(notices[1], "O"), nullptr) << "nothing after his own leave";

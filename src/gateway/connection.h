@@ -65,7 +65,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   /// Since when a request is arriving or TLS shakes hands; 0: neither.
   std::int64_t arriving_since_ms() const;
   std::int64_t last_input_ms() const { return last_input_ms_; }
-  std::int64_t opened_ms() const { return opened_ms_; }
   /// Since when the socket has taken nothing although bytes wait; 0: nothing waits.
   std::int64_t blocked_since_ms() const { return blocked_ ? last_output_ms_ : 0; }
 

@@ -158,7 +158,8 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
                   if (route.operation == HttpOperation::sync) service_.seal_sync_cursor(caller, *frame, **result);
                   HttpAnswer made;
                   made.status = route.success_status;
-                  if (route.repeated_status != 0 && (*result)->sent().duplicate()) made.status = route.repeated_status;
+                  if (route.repeated_status != 0 && ((*result)->sent().duplicate() || (*result)->group().duplicate()))
+                    made.status = route.repeated_status;
                   made.body = content_of(**result);
                   answer(std::move(made));
                 });

@@ -423,11 +423,11 @@ void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection
     return;
   }
   if (!link->welcomed()) {
-    if (now - connection->opened_ms() > limits.handshake_timeout_ms) connection->close();
+    if (now - link->since_ms() > limits.handshake_timeout_ms) connection->close();
     return;
   }
   if (silent_ms >= limits.heartbeat_ms * limits.heartbeats_missed) return connection->close();
-  if (link->token_expires_ms() <= wall_ms())
+  if (link->token_expires_ms() + config.auth.leeway_s * kSecondMs <= wall_ms())
     link->kick("TOKEN_EXPIRED", "The token has expired; connect again with a new one.", WsLink::Reconnect::yes);
 }
 

@@ -22,6 +22,7 @@ WsLink::WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSoc
       dialect_(dialect),
       codec_(WebSocketCodec::Role::server, limits),
       bearer_(std::move(bearer)),
+      since_ms_(owner.now_ms()),
       alive_(std::make_shared<WsLink*>(this)) {}
 
 WsLink::~WsLink() {

@@ -64,6 +64,8 @@ class WsLink final {
   std::optional<DeviceSeenCommand> take_seen();
 
   SessionId id() const { return id_; }
+  /// When the upgrade was accepted.
+  std::int64_t since_ms() const { return since_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
   const UserId& user() const { return caller_.user; }
   std::int64_t token_expires_ms() const { return expires_ms_; }
@@ -100,6 +102,7 @@ class WsLink final {
   bool noted_generation_ = false;
   Epoch epoch_;
   std::int64_t expires_ms_ = 0;
+  const std::int64_t since_ms_;
 
   // Requests are answered in their order: changes may overlap each other, a read stands alone.
   std::unique_ptr<std::deque<std::unique_ptr<pb::ClientFrame>>> waiting_;  // made on demand: an idle link is small

@@ -412,6 +412,7 @@ void to_pb(const GroupReply& reply, pb::Group& out) {
   out.set_history_for_newcomers(to_pb(reply.group.newcomers));
   out.set_history_last(reply.group.newcomers_last);
   out.set_head_seq(reply.head.value);
+  out.set_duplicate(reply.duplicate);
 }
 
 void header_to_pb(const PushItem& item, pb::PushItem& out) {
