@@ -120,12 +120,14 @@ class Picture {
     }
     add(R"(<polyline points="{}" fill="none" stroke="{}" stroke-width="2" stroke-dasharray="{}"/>)", points, colour,
         dashes);
+    const std::uint64_t count = latency.histogram.count();
+    const bool few = count < 100;  // too few for a p99
     const double y = kHeight + kLegendGap / 2 + kLegendLine * static_cast<double>(i);
     add(R"(<line x1="{}" y1="{}" x2="{}" y2="{}" stroke="{}" stroke-width="3" stroke-dasharray="{}"/>)", kLeft, y - 4,
         kLeft + 26, y - 4, colour, dashes);
     add(R"(<text x="{}" y="{}" fill="#1f2937">{}</text>)", kLeft + 34, y,
-        escaped(fmt::format("{}: {} (p50 {:.2f} ms, p99 {:.2f} ms, {} samples)", latency.work, latency.text,
-                            ms_at(latency, 50), ms_at(latency, 99), latency.histogram.count())));
+        escaped(fmt::format("{}: {} (p50 {:.2f} ms, {} {:.2f} ms, {} samples)", latency.work, latency.text,
+                            ms_at(latency, 50), few ? "worst" : "p99", ms_at(latency, few ? 100 : 99), count)));
   }
 
   const std::vector<Latency>& latencies_;

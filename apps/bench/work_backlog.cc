@@ -20,6 +20,7 @@ constexpr std::uint32_t kScreenConversations = 20;
 constexpr std::uint32_t kFirst = 50;
 constexpr double kFirstTargetMs = 5;
 constexpr double kAllTargetMs = 50;
+constexpr std::int64_t kRestNs = 20 * kMilli;
 constexpr std::int64_t kPatienceNs = 60 * kSecond;
 
 class Backlog {
@@ -95,6 +96,12 @@ class Backlog {
     return {};
   }
 
+  /// The server has put away what the return before has left.
+  Result<void> rest() {
+    for (const std::int64_t end = now_ns() + kRestNs; now_ns() < end;) TM_TRY(world_.loop().turn(end - now_ns()));
+    return {};
+  }
+
   /// One return of the device; `wanted` conversations, or messages, have to come.
   Result<void> come_back(v1::Bodies bodies, std::uint64_t wanted, Histogram& histogram) {
     TM_ASSIGN(auto link, world_.make_link(user_, "phone", [this](LinkPlan& plan) {
@@ -115,6 +122,7 @@ class Backlog {
     };
     TM_TRY(link->start(Link::Start::upgrade_only));
     TM_TRY(world_.loop().run_until([&] { return link->upgraded(); }, kPatienceNs, "an upgrade"));
+    TM_TRY(rest());
     const std::int64_t begin = now_ns();
     link->hello();
     link->send(sync_request(bodies, {}));  // behind hello: the server keeps the order, so no round trip is lost
