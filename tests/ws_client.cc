@@ -260,7 +260,7 @@ std::map<std::string, pb::Change> WsClient::sync(std::uint32_t limit) {
     cursor_ = page.next();
     // Pushes that came behind the answer may already have gone further.
     for (const pb::PushItem& item : pushed)
-      if (item.index_after() == cursor_.mark()) cursor_.set_mark(item.index_to());
+      if (follow_pushes && item.index_after() == cursor_.mark()) cursor_.set_mark(item.index_to());
     if (cursor_.mark() >= page.head()) return found;
   }
   throw std::runtime_error("the head runs away");
