@@ -33,10 +33,6 @@ std::string device_of_terminal() {
 }
 
 int run_chat(const ChatFlags& flags) {
-  if (flags.client.user.empty()) {
-    tell_error({ErrorCode::MALFORMED, "", "Say who you are: tidemark chat --user alice --data ./data"});
-    return 1;
-  }
   const auto access = flags.client.access();
   if (!access) {
     tell_error(access.error());
@@ -49,7 +45,10 @@ int run_chat(const ChatFlags& flags) {
     return 1;
   }
   const bool people = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && !flags.lines;
-  if (people) return run_chat_screen(**session, signals, flags.to);
+  // The chat works without a server and waits for one; a person wants to know that there is none.
+  const std::string trouble = (*session)->server_trouble();
+  if (people) return run_chat_screen(**session, signals, {.to = flags.to, .notice = trouble});
+  if (!trouble.empty()) fmt::print(stderr, "tidemark: {}\n", trouble);
   return run_chat_lines(**session, signals, {.to = flags.to, .follow = flags.follow});
 }
 

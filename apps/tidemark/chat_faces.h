@@ -8,8 +8,13 @@
 
 namespace tidemark {
 
+struct ChatScreenOptions {
+  std::string to;      // the conversation to begin with, or ""
+  std::string notice;  // shown at first
+};
+
 /// Runs until the user leaves or a signal comes; returns the exit status. REQUIRES a terminal at stdin and stdout.
-int run_chat_screen(ChatSession& session, SignalQueue& signals, const std::string& to);
+int run_chat_screen(ChatSession& session, SignalQueue& signals, const ChatScreenOptions& options);
 
 struct ChatLinesOptions {
   std::string to;       // where lines go until a /to, or ""

@@ -25,7 +25,7 @@ class ChatFace {
  public:
   ChatFace(ChatSession& session, SignalQueue& signals, TerminalMode& terminal)
       : session_(session), signals_(signals), terminal_(terminal) {}
-  int run(const std::string& to);
+  int run(const ChatScreenOptions& options);
 
  private:
   void wait();
@@ -61,10 +61,11 @@ class ChatFace {
   bool quit_ = false;
 };
 
-int ChatFace::run(const std::string& to) {
+int ChatFace::run(const ChatScreenOptions& options) {
   state_.user = session_.user().value;
   state_.device = session_.device();
-  if (!to.empty()) open(session_.conversation_of(to));
+  state_.notice = options.notice;
+  if (!options.to.empty()) open(session_.conversation_of(options.to));
   while (!quit_) {
     refresh();
     draw();
@@ -299,10 +300,10 @@ void ChatFace::draw() {
 
 }  // namespace
 
-int run_chat_screen(ChatSession& session, SignalQueue& signals, const std::string& to) {
+int run_chat_screen(ChatSession& session, SignalQueue& signals, const ChatScreenOptions& options) {
   auto terminal = TerminalMode::enter();
   if (!terminal) return 1;
-  return ChatFace(session, signals, **terminal).run(to);
+  return ChatFace(session, signals, **terminal).run(options);
 }
 
 }  // namespace tidemark

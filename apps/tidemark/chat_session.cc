@@ -29,7 +29,7 @@ const std::vector<std::string> kHelp = {
     "/unread                  keep this conversation as unread",
     "/resend, /discard        what to do with a message that was not sent",
     "/reconnect               try the server again at once",
-    "/quit                    leave the chat (Ctrl-D on an empty line, too)",
+    "/quit                    leave the chat (or Ctrl-D)",
     "",
     "Tab, Up, Down            the next conversation, the one before",
     "PageUp, PageDown         older and newer messages",
@@ -121,6 +121,11 @@ std::vector<ClientEvent> ChatSession::take_events() {
   (void)!::read(wake_, &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return std::exchange(events_, {});
+}
+
+std::string ChatSession::server_trouble() const {
+  const auto answer = calls_.call({.target = "/healthz"});
+  return answer ? "" : answer.error().sentence;
 }
 
 ConversationId ChatSession::conversation_of(std::string_view name) const {

@@ -37,6 +37,9 @@ class ChatSession {
   int descriptor() const { return wake_; }
   std::vector<ClientEvent> take_events();
 
+  /// Why no server answers now, in a sentence that says what to do; "" when one does.
+  std::string server_trouble() const;
+
   /// The conversation with a user, or the one that is named: "bob", "group_1", "alice_bob".
   ConversationId conversation_of(std::string_view name) const;
   /// Sends to a conversation, which need not exist yet if it is a single chat; returns the message's local id.

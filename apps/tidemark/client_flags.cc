@@ -1,6 +1,7 @@
 #include "apps/tidemark/client_flags.h"
 
 #include <fmt/core.h>
+#include <simdjson.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/ports.h"
 #include "gateway/auth.h"
 #include "gateway/config.h"
+#include "gateway/jwt_base64.h"
 #include "wire/json_reader.h"
 
 namespace tidemark {
@@ -31,6 +33,19 @@ Result<std::string> mint_token(const ClientFlags& flags) {
   SystemRandom random;
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random, Secrets::need));
   return authenticator->mint(UserId(flags.user), {}, clock.wall_ms());
+}
+
+/// The user that a token names. It is only read, not checked: that is the server's part. "" for what is no token.
+std::string user_of_token(std::string_view token) {
+  const auto first = token.find('.');
+  const auto second = token.find('.', first == std::string_view::npos ? first : first + 1);
+  if (second == std::string_view::npos) return {};
+  const auto claims = base64url_decode(token.substr(first + 1, second - first - 1));
+  if (!claims) return {};
+  simdjson::dom::parser parser;
+  std::string_view user;
+  if (parser.parse(simdjson::padded_string(*claims))["sub"].get_string().get(user) != simdjson::SUCCESS) return {};
+  return std::string(user);
 }
 
 }  // namespace
@@ -61,6 +76,10 @@ Result<Access> ClientFlags::access() const {
       return fail(ErrorCode::BAD_TOKEN, "token",
                   "Say who you are: name a user and the server's --data DIR, or give --token, or set TIDEMARK_TOKEN.");
   }
+  const std::string owner = user_of_token(access.token);
+  if (!user.empty() && !owner.empty() && owner != user)
+    return fail(ErrorCode::BAD_TOKEN, "token", fmt::format("This token is {}'s, not {}'s.", owner, user));
+  if (user.empty()) access.user = UserId(owner);
   return access;
 }
 

@@ -15,7 +15,7 @@ namespace tidemark {
 struct Access {
   ServerUrl url;
   std::string token;
-  UserId user;  // empty when only a token was given
+  UserId user;  // as the token says
   std::string ca_file;
 };
 
@@ -31,7 +31,7 @@ struct ClientFlags {
   void add_to(CLI::App& command, const std::string& user_flag);
 
   /// The token is --token, or made for the user by the keys in --data (./data if it is not given), or TIDEMARK_TOKEN.
-  /// Errors say which flag is missing.
+  /// Errors say which flag is missing, or that the token is somebody else's than the user named.
   Result<Access> access() const;
   /// Calls for the access, or nothing after the error was told on stderr.
   std::optional<HttpCalls> open_calls() const;

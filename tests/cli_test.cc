@@ -1,0 +1,124 @@
+// The commands of people and scripts: what they print, and how they end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server_process.h"
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Cli : public ::testing::Test {
+ protected:
+  /// Runs the program with the words, as a user who has the server's keys.
+  Finished run(std::vector<std::string> words, const std::string& user_flag, const std::string& user) {
+    words.insert(words.begin(), tidemark_program());
+    for (const std::string& word :
+         {user_flag, user, std::string("--data"), server_.data(), std::string("--url"), url()})
+      words.push_back(word);
+    return run_program(words);
+  }
+  Finished send(const std::string& from, std::vector<std::string> words) {
+    words.insert(words.begin(), "send");
+    return run(std::move(words), "--from", from);
+  }
+  /// The chat with `input` on stdin.
+  Finished chat(const std::string& user, const std::string& to, const std::string& input) {
+    const std::string line =
+        "printf '%s' \"$1\" | \"$2\" chat --user \"$3\" --to \"$4\" --data \"$5\" --url \"$6\" --device test";
+    return run_program({"/bin/sh", "-c", line, "sh", input, tidemark_program(), user, to, server_.data(), url()});
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
+
+  ServerProcess server_;
+};
+
+TEST_F(Cli, SendsAndShowsHistoryAndSync) {
+  const Finished sent = send("alice", {"bob", "Hello", "Bob"});
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_EQ(sent.out, "alice_bob:1  sent\n");
+  EXPECT_EQ(send("bob", {"alice", "你好，Alice"}).exit_code, 0);
+
+  const Finished history = run({"history", "bob"}, "--user", "alice");
+  EXPECT_EQ(history.exit_code, 0) << history.err;
+  EXPECT_THAT(history.out,
+              AllOf(HasSubstr("  1  "), HasSubstr("  alice   Hello Bob\n"), HasSubstr("  bob     你好，Alice\n")));
+  EXPECT_LT(history.out.find("Hello Bob"), history.out.find("你好"));
+
+  const Finished sync = run({"sync"}, "--user", "alice");
+  EXPECT_EQ(sync.exit_code, 0) << sync.err;
+  EXPECT_THAT(sync.out,
+              AllOf(HasSubstr("alice_bob          1    2  "), HasSubstr("你好，Alice"), HasSubstr("next: --cursor ")));
+  const std::string cursor = sync.out.substr(sync.out.find("--cursor ") + 9);
+  const Finished again = run({"sync", "--cursor", cursor.substr(0, cursor.find('\n'))}, "--user", "alice");
+  EXPECT_THAT(again.out, StartsWith("nothing new\n"));
+}
+
+TEST_F(Cli, TheSameIdIsOneMessage) {
+  EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  sent\n");
+  EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  was sent before\n");
+  const Finished other = send("alice", {"bob", "something else", "--id", "m1"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, StartsWith("tidemark: CLIENT_MSG_ID_CONFLICT (client_msg_id): "));
+}
+
+TEST_F(Cli, HistoryGoesBackPageByPageOrAllAtOnce) {
+  for (int i = 1; i <= 5; ++i) ASSERT_EQ(send("alice", {"bob", "text", std::to_string(i)}).exit_code, 0);
+  const Finished page = run({"history", "alice_bob", "--limit", "2"}, "--user", "bob");
+  EXPECT_THAT(page.out, AllOf(HasSubstr("text 4"), HasSubstr("text 5"), Not(HasSubstr("text 3")),
+                              HasSubstr("more: tidemark history alice_bob --before 4\n")));
+  const Finished all = run({"history", "alice_bob", "--limit", "2", "--all"}, "--user", "bob");
+  EXPECT_LT(all.out.find("text 1"), all.out.find("text 5"));
+  EXPECT_THAT(all.out, Not(HasSubstr("more:")));
+  const Finished json = run({"history", "alice_bob", "--limit", "2", "--json"}, "--user", "bob");
+  EXPECT_THAT(json.out, AllOf(StartsWith("{\"conversation_id\":\"alice_bob\","), HasSubstr("\"page_token\":")));
+}
+
+TEST_F(Cli, TextOfOthersCannotCommandTheTerminal) {
+  ASSERT_EQ(send("alice", {"bob", "a\x1b[2Jb"}).exit_code, 0);
+  EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, AllOf(HasSubstr("a [2Jb"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(run({"sync"}, "--user", "bob").out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Cli, ErrorsSayWhatToDoAndEndWithOne) {
+  const Finished none = run_program({tidemark_program(), "send", "bob", "hi", "--from", "alice", "--data",
+                                     server_.data(), "--url", "http://127.0.0.1:1"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("There is no server at http://127.0.0.1:1"), HasSubstr("tidemark serve --data")));
+  const Finished url = run_program({tidemark_program(), "sync", "--token", "t", "--url", "127.0.0.1:7700"});
+  EXPECT_EQ(url.exit_code, 1);
+  EXPECT_THAT(url.err, HasSubstr("http://127.0.0.1:7700"));
+  const Finished token = run_program({tidemark_program(), "sync", "--token", "t", "--url", this->url()});
+  EXPECT_EQ(token.exit_code, 1);
+  EXPECT_THAT(token.err, StartsWith("tidemark: BAD_TOKEN"));
+  const Finished foreign = run({"history", "carol_dave"}, "--user", "alice");
+  EXPECT_EQ(foreign.exit_code, 1);
+  EXPECT_THAT(foreign.err, StartsWith("tidemark: CONVERSATION_NOT_FOUND"));
+}
+
+TEST_F(Cli, AChatWithoutATerminalSendsLinesAndTellsWhatHappens) {
+  const Finished chat = this->chat("alice", "bob", "first\n//second\n");
+  EXPECT_EQ(chat.exit_code, 0) << chat.err;
+  EXPECT_THAT(chat.out,
+              AllOf(HasSubstr("open alice_bob\n"), HasSubstr("sent alice_bob 1\n"), HasSubstr("sent alice_bob 2\n")));
+  const Finished history = run({"history", "alice"}, "--user", "bob");
+  EXPECT_THAT(history.out, AllOf(HasSubstr("first\n"), HasSubstr("/second\n")));
+  const Finished group = this->chat("alice", "bob", "/group \"Tuesday lunch\" bob\nhello all\n");
+  EXPECT_EQ(group.exit_code, 0) << group.err;
+  EXPECT_THAT(group.out, AllOf(HasSubstr("notice made the group Tuesday lunch\n"), HasSubstr("open group_1\n")));
+  EXPECT_THAT(run({"sync"}, "--user", "bob").out, HasSubstr("Tuesday lunch (group_1)"));
+}
+
+TEST(CliDemo, TheStoryOfSixDevicesEndsWithNothingLost) {
+  const Finished demo = run_program({tidemark_program(), "demo", "--fast"});
+  EXPECT_EQ(demo.exit_code, 0) << demo.out << demo.err;
+  EXPECT_THAT(demo.out, HasSubstr("Nothing was lost.\n"));
+}
+
+}  // namespace
+}  // namespace tidemark::testing
