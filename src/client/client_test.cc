@@ -3,6 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "client/testing_server.h"
 
@@ -166,6 +172,64 @@ TEST(Client, ScrollsBackThroughWhatItDoesNotHold) {
   ASSERT_EQ(all.rows.size(), 130u);
   EXPECT_EQ(all.rows.front().entry->body.text, "1");
   for (const TimelineRow& row : all.rows) EXPECT_FALSE(row.gap_before);
+}
+
+/// A self-signed certificate for 127.0.0.1 in files that go with the object.
+class Certificate {
+ public:
+  Certificate() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tidemark_client_XXXXXX").string();
+    directory_ = ::mkdtemp(pattern.data());
+    EVP_PKEY* key = EVP_EC_gen("P-256");
+    X509* certificate = X509_new();
+    X509_set_version(certificate, X509_VERSION_3);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_set_pubkey(certificate, key);
+    X509_EXTENSION* name = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+    X509_add_ext(certificate, name, -1);
+    X509_sign(certificate, key, EVP_sha256());
+    save("certificate.pem", [&](FILE* file) { PEM_write_X509(file, certificate); });
+    save("key.pem", [&](FILE* file) { PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr); });
+    X509_EXTENSION_free(name);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
+  ~Certificate() { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+ private:
+  template <typename Write>
+  void save(const std::string& name, Write write) const {
+    FILE* file = std::fopen(path(name).c_str(), "w");
+    write(file);
+    std::fclose(file);
+  }
+  std::filesystem::path directory_;
+};
+
+TEST(Client, TalksThroughTlsToAServerThatProvesItsName) {
+  const Certificate certificate;
+  auto context = TlsContext::server({certificate.path("certificate.pem"), certificate.path("key.pem")});
+  ASSERT_TRUE(context.has_value());
+  TestingServer server(0, std::move(*context));
+  ClientOptions options = options_for(server.url(), "1001");
+  options.ca_file = certificate.path("certificate.pem");
+  const auto anna = start(options);
+  const std::string big(60'000, 'x');
+  ASSERT_TRUE(anna->send_text("1002", big).has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre(big));
+  server.cut_all();
+  ASSERT_TRUE(anna->send_text("1002", "again").has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+
+  options.ca_file.clear();  // nobody vouches for it now
+  options.user = "1003";
+  options.token = [] { return "1003"; };
+  const auto stranger = start(options);
+  EXPECT_FALSE(stranger->wait_settled(300));
+  EXPECT_NE(stranger->link_trouble(), "");
 }
 
 TEST(Client, AKickForGoodIsNotFollowedByAReconnect) {

@@ -11,6 +11,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "base/ports.h"
@@ -18,6 +20,7 @@
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 #include "wire/dialect.h"
+#include "wire/tls.h"
 #include "wire/websocket.h"
 #include "wire/websocket_handshake.h"
 
@@ -28,7 +31,8 @@ class TestingServer {
   /// What becomes of a request that arrived.
   enum class Fate : std::uint8_t { answer, cut_before, cut_after };
 
-  explicit TestingServer(std::uint16_t port = 0) : acceptor_(io_, {boost::asio::ip::address_v4::loopback(), port}) {
+  explicit TestingServer(std::uint16_t port = 0, std::unique_ptr<TlsContext> tls = nullptr)
+      : tls_(std::move(tls)), acceptor_(io_, {boost::asio::ip::address_v4::loopback(), port}) {
     rules_.wall_ms = SystemClock().wall_ms();
     thread_ = std::thread([this] { accept_all(); });
   }
@@ -51,7 +55,9 @@ class TestingServer {
   }
 
   std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
-  std::string url() const { return "ws://127.0.0.1:" + std::to_string(port()) + "/v1/ws"; }
+  std::string url() const {
+    return std::string(tls_ ? "wss" : "ws") + "://127.0.0.1:" + std::to_string(port()) + "/v1/ws";
+  }
 
   /// Runs with the rules under their lock; what they push is sent.
   template <typename Act>
@@ -81,6 +87,7 @@ class TestingServer {
   struct Peer {
     explicit Peer(tcp::socket s) : socket(std::move(s)) {}
     tcp::socket socket;
+    std::optional<TlsFilter> tls;
     Dialect dialect = Dialect::binary;
     replica::TestLink* link = nullptr;
   };
@@ -107,12 +114,32 @@ class TestingServer {
     std::array<char, 4096> buffer;
     boost::system::error_code error;
     const std::size_t size = peer.socket.read_some(boost::asio::buffer(buffer), error);
-    in.append(buffer.data(), size);
+    if (error) return false;
+    if (!peer.tls) {
+      in.append(buffer.data(), size);
+      return true;
+    }
+    const std::lock_guard lock(mutex_);  // others write through the same filter
+    std::string out;
+    const bool good = peer.tls->feed({buffer.data(), size}, in, out).has_value();
+    boost::asio::write(peer.socket, boost::asio::buffer(out), error);
+    return good && !error;
+  }
+
+  static bool write(Peer& peer, std::string bytes) {
+    if (peer.tls) {
+      std::string cipher;
+      if (!peer.tls->encrypt(bytes, cipher)) return false;
+      bytes = std::move(cipher);
+    }
+    boost::system::error_code error;
+    boost::asio::write(peer.socket, boost::asio::buffer(bytes), error);
     return !error;
   }
 
   void serve(tcp::socket socket) {
     Peer peer(std::move(socket));
+    if (tls_) peer.tls.emplace(*tls_);
     {
       const std::lock_guard lock(mutex_);
       peers_.push_back(&peer);
@@ -154,9 +181,8 @@ class TestingServer {
       const auto accept = accept_upgrade(parser.take(), protocols);
       if (!accept) return false;
       peer.dialect = *dialect_named(accept->protocol);
-      boost::system::error_code error;
-      boost::asio::write(peer.socket, boost::asio::buffer(accept->response), error);
-      return !error;
+      const std::lock_guard lock(mutex_);
+      return write(peer, accept->response);
     }
   }
 
@@ -252,8 +278,7 @@ class TestingServer {
     encode_server_frame(peer.dialect, out, payload);
     std::string bytes;
     encode_frame(bytes, peer.dialect == Dialect::json ? WebSocketOpcode::text : WebSocketOpcode::binary, payload);
-    boost::system::error_code ignored;
-    boost::asio::write(peer.socket, boost::asio::buffer(bytes), ignored);
+    write(peer, std::move(bytes));
   }
 
   static void put(const replica::Unknown&, pb::ServerFrame&) {}
@@ -298,6 +323,7 @@ class TestingServer {
     out.mutable_kick()->set_terminal(kick.terminal);
   }
 
+  const std::unique_ptr<TlsContext> tls_;
   boost::asio::io_context io_;
   tcp::acceptor acceptor_;
   std::mutex mutex_;

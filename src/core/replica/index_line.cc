@@ -61,7 +61,7 @@ bool IndexLine::chains() const {
 }
 
 bool IndexLine::in_step() const {
-  return ws_.welcomed && chains() && !behind() && runs_wanted_ <= runs_begun_;
+  return ws_.welcomed && chains() && !behind() && runs_wanted_ <= runs_done_;
 }
 
 IndexLine::Run IndexLine::begin_run() {
@@ -115,7 +115,7 @@ void IndexLine::on_sync(const SyncAnswer& answer) {
   pulling_ = false;
   const SyncPage& page = answer.page;
   const bool other_epoch = ws_.device().pass.snapshot && page.next.epoch != ws_.device().pass.epoch;
-  if (page.mode != Mode::delta || other_epoch)
+  if ((page.mode != Mode::delta && !ws_.device().cursor.empty()) || other_epoch)
     return begin_snapshot(page.next.epoch, other_epoch ? Mode::rollback : page.mode);
   told_ = std::max(told_, page.head);
   if (!fits(page)) {
@@ -304,12 +304,11 @@ void IndexLine::work() {
   give_up_overdue();
   if (!behind()) {
     behind_since_ms_.reset();
-    if (!pass.open && !pass.snapshot && ws_.ready(retry_)) pull_now_ = false;
   } else if (!behind_since_ms_) {
     behind_since_ms_ = ws_.now.steady_ms;
   }
   const bool waited = behind_since_ms_ && ws_.now.steady_ms - *behind_since_ms_ >= ws_.options.gap_wait_ms;
-  const bool wanted = pull_now_ || waited || pass.open || pass.snapshot || runs_wanted_ > runs_begun_;
+  const bool wanted = pull_now_ || waited || pass.open || pass.snapshot || runs_wanted_ > runs_done_;
   if (!pulling_ && wanted && ws_.ready(retry_)) {
     behind_since_ms_.reset();
     pull();

@@ -294,6 +294,25 @@ TEST(Conformance, S13_clock_skew) {
   EXPECT_LT(std::abs(*uuid7_time_ms(last->client_msg_id) - server.wall_ms), 10'000);
 }
 
+TEST(Outbox, TheSearchOutlastsARefusedSync) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  send_unanswered(server, device, link, false);
+  sleep(server, device, 3 * kDayMs);
+  TestLink& second = server.connect(kAnna);
+  device.connect();
+  server.receive(second, device.expect<Hello>());
+  device.frame(next_down(second));
+  server.receive(second, device.expect<Send>());
+  device.frame(next_down(second));
+  device.answer(device.expect<Sync>(), Error{ErrorCode::RETRY_LATER});
+  EXPECT_EQ(device.store.outbox().begin()->second.state, OutboxState::searching);
+  device.advance(device.options.retry_max_ms);
+  settle(server, device, second);
+  EXPECT_EQ(device.store.outbox().begin()->second.state, OutboxState::undecided);
+}
+
 TEST(Outbox, AnEchoInAHoleOfTheCoverageCountsToo) {
   TestServer server;
   Options options;
