@@ -13,6 +13,8 @@ constexpr int kListLeast = 18;
 constexpr int kListMost = 34;
 constexpr int kWidthForList = 56;  // narrower terminals show the open conversation alone
 constexpr int kSenderMost = 14;
+constexpr int kHeightForNotices = 10;  // lower terminals give a notice one row
+constexpr std::size_t kNoticeRowsMost = 3;
 constexpr Style kGrey{.colour = Colour::grey};
 
 struct Layout {
@@ -23,8 +25,15 @@ struct Layout {
   int body_rows;   // between header and notice
 };
 
-Layout layout_of(int width, int height) {
-  Layout layout{width, height, 0, 0, std::max(0, height - 3)};
+/// The notice above the input; one row is kept for it even when it says nothing.
+std::vector<std::string> notice_rows(const std::string& notice, int width, int height) {
+  std::vector<std::string> rows = wrap(notice, width);
+  rows.resize(std::min<std::size_t>(rows.size(), height < kHeightForNotices ? 1 : kNoticeRowsMost));
+  return rows;
+}
+
+Layout layout_of(int width, int height, int notice_height) {
+  Layout layout{width, height, 0, 0, std::max(0, height - 2 - notice_height)};
   if (width >= kWidthForList) {
     layout.list_width = std::clamp(width / 4, kListLeast, kListMost);
     layout.right = layout.list_width + 3;
@@ -193,9 +202,13 @@ void draw_messages(const ChatState& state, const Layout& layout, ChatScreen& scr
 }
 
 void draw_bottom(const ChatState& state, const Layout& layout, const ChatScreen& screen, Frame& frame) {
-  std::string notice = printable(state.notice);
-  if (notice.empty() && screen.scroll > 0) notice = "PageDown: newer messages";
-  if (layout.height >= 3) frame.put(layout.height - 2, 0, notice, {.colour = Colour::yellow});
+  const std::vector<std::string> notice = notice_rows(state.notice, layout.width, layout.height);
+  const Style yellow{.colour = Colour::yellow};
+  if (layout.height >= 3)
+    for (std::size_t i = 0; i < notice.size(); ++i)
+      frame.put(layout.height - 1 - static_cast<int>(notice.size() - i), 0, notice[i], yellow);
+  if (layout.height >= 3 && state.notice.empty() && screen.scroll > 0)
+    frame.put(layout.height - 2, 0, "PageDown: newer messages", yellow);
   const int row = layout.height - 1;
   const int left = layout.width > 10 ? 2 : 0;
   if (left > 0) frame.put(row, 0, ">", {.colour = Colour::cyan, .bold = true});
@@ -208,7 +221,9 @@ void draw_bottom(const ChatState& state, const Layout& layout, const ChatScreen&
 }  // namespace
 
 ChatScreen draw_chat(const ChatState& state, int width, int height) {
-  const Layout layout = layout_of(std::max(width, 1), std::max(height, 1));
+  width = std::max(width, 1);
+  height = std::max(height, 1);
+  const Layout layout = layout_of(width, height, static_cast<int>(notice_rows(state.notice, width, height).size()));
   ChatScreen screen;
   screen.frame = Frame::blank(layout.width, layout.height);
   if (layout.height >= 2) draw_header(state, layout, screen.frame);

@@ -52,7 +52,7 @@ struct ChatState {
   int scroll = 0;  // rows of messages below the bottom of the screen
   LineEditor input;
   std::vector<std::string> help;  // shown instead of the messages while there is any
-  std::string notice;             // one line above the input
+  std::string notice;             // above the input, three rows at most
 };
 
 struct ChatScreen {

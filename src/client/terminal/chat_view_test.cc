@@ -105,6 +105,15 @@ TEST(ChatView, SaysWhyAMessageWasNotSentAndWhatToDo) {
   EXPECT_THAT(text_of(state, 100, 10), Contains(HasSubstr("hi ✗ not sent: You left. /resend or /discard")));
 }
 
+TEST(ChatView, ALongNoticeTakesRowsFromTheMessages) {
+  ChatState state = small_chat();
+  state.notice = "There is no server at http://127.0.0.1:7700. Start one with: tidemark serve --data ./data";
+  const auto lines = text_of(state, 60, 12);
+  EXPECT_EQ(lines[9], "There is no server at http://127.0.0.1:7700. Start one with:");
+  EXPECT_EQ(lines[10], "tidemark serve --data ./data");
+  EXPECT_THAT(lines[8], HasSubstr("soon … pending"));
+}
+
 TEST(ChatView, ForeignTextCannotCommandTheTerminal) {
   ChatState state = small_chat();
   state.title = "a\x1b[2Jb";
