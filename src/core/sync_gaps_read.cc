@@ -25,8 +25,8 @@ std::set<ConversationId> changed_from(const SyncRun& run, const ConversationId& 
     if (ids.size() > most) ids.erase(std::prev(ids.end()));
     return true;
   };
-  run.view.by_head_mark(run.query.user, run.low, kNoEnd, Direction::up, take);
-  run.view.by_state_mark(run.query.user, run.low, kNoEnd, Direction::up, take);
+  run.view.by_head_mark(run.query.user, run.low, kNoEnd, Direction::down, take);
+  run.view.by_state_mark(run.query.user, run.low, kNoEnd, Direction::down, take);
   return ids;
 }
 

@@ -65,8 +65,12 @@ std::string row(const UserId& user, const ConversationId& id) {
 
 std::string by_mark(const UserId& user, Order order, Mark mark) {
   std::string key = under_user(user, static_cast<char>(order));
-  ByteWriter(key).be64(mark.value);
+  ByteWriter(key).be64(~mark.value);
   return key;
+}
+
+Mark mark_in(std::string_view key) {
+  return Mark(~ByteReader(key.substr(key.size() - 8)).be64());
 }
 
 std::string dedup(const DedupKey& key) {

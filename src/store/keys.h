@@ -9,17 +9,19 @@
 //   meta          "epoch"                 -> epoch record (number, id)
 //                 "round"                 -> varint, the last commit round
 //                 "group"                 -> varint, the last group number given
-//                 "format"                -> the adapter's own
 //   entries       conversation seq        -> entry or row (row_codec.h), the present state of what was appended there
 //   conversations conversation            -> what the conversation is
 //   users         user                    -> head of the index, and the block of its most recently changed rows
 //   objects       user 'r' conversation   -> index row, as of its last leaving of the block
-//                 user 'h' mark           -> conversation: rows outside the block by head_mark
-//                 user 's' mark           -> conversation: the same by state_mark
+//                 user 'h' be64(~mark)    -> conversation: rows outside the block by head_mark, the newest first
+//                 user 's' be64(~mark)    -> conversation: the same by state_mark
 //   dedup         be32(hour) digest       -> dedup record; an hour is dropped as a whole
 //   devices       user 'd' device         -> device
 //                 user 'm' device install -> mutations of an install
 //   device        := u8(length) bytes     install := u8(length) bytes
+//
+// Why marks are inverted: indexes are read from the newest down, and going forward is cheap where going back is a
+// search for each step.
 //
 // Why the block: a message changes the index of everybody in its conversation. One put of a user's small block for a
 // commit round replaces a row, two order keys and two tombstones for every change; a row is written to `objects`
@@ -40,6 +42,8 @@ std::string entry(const ConversationId& id, Seq seq);
 std::string row(const UserId& user, const ConversationId& id);
 enum class Order : char { head = 'h', state = 's' };
 std::string by_mark(const UserId& user, Order order, Mark mark);
+/// The mark in such a key.
+Mark mark_in(std::string_view key);
 std::string dedup(const DedupKey& key);
 std::string dedup_hour(std::uint32_t hour);
 std::string device(const UserId& user, const DeviceId& device);

@@ -12,6 +12,13 @@ namespace {
 constexpr std::uint64_t kLast = ~std::uint64_t{0} - 1;
 constexpr Seq kLastSeq(kLast);
 constexpr Mark kLastMark(kLast);
+
+constexpr std::uint64_t kFirstPiece = 16;
+constexpr std::uint64_t kLargestPiece = 128;
+
+Seq seq_in(std::string_view key) {
+  return Seq(ByteReader(key.substr(key.size() - 8)).be64());
+}
 }  // namespace
 
 void StoreView::fail_with(Error error) {
@@ -119,18 +126,58 @@ void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction d
 
 bool StoreView::scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                              const std::function<bool(const Entry&)>& visit) {
+  return direction == Direction::up ? scan_up(id, after, to, visit) : scan_down(id, after, to, visit);
+}
+
+bool StoreView::scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit) {
   if (to <= after) return true;
   bool going = true;
-  const std::string from = keys::entry(id, after + 1);
-  const std::string end = keys::entry(id, std::min(to, kLastSeq) + 1);
-  const auto visit_bytes = [&](std::string_view key, std::string_view value) {
-    auto entry = take(decode_entry(value, Seq(ByteReader(key.substr(key.size() - 8)).be64())));
-    return going = entry && visit(*entry);
-  };
-  const auto done = direction == Direction::up ? snapshot_->scan(Table::entries, from, end, visit_bytes)
-                                               : snapshot_->scan_back(Table::entries, from, end, visit_bytes);
+  const auto done =
+      snapshot_->scan(Table::entries, keys::entry(id, after + 1), keys::entry(id, std::min(to, kLastSeq) + 1),
+                      [&](std::string_view key, std::string_view value) {
+                        const auto entry = take(decode_entry(value, seq_in(key)));
+                        return going = entry && visit(*entry);
+                      });
   if (!done) fail_with(done.error());
   return going && done;
+}
+
+std::optional<Entry> StoreView::last_entry(const ConversationId& id, Seq after, Seq to) {
+  std::optional<Entry> last;
+  const auto done = snapshot_->scan_back(Table::entries, keys::entry(id, after + 1), keys::entry(id, to + 1),
+                                         [&](std::string_view key, std::string_view value) {
+                                           last = take(decode_entry(value, seq_in(key)));
+                                           return false;
+                                         });
+  if (!done) fail_with(done.error());
+  return last;
+}
+
+bool StoreView::scan_down(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit) {
+  // A step back is a search from the top; numbers are dense but for the jumps of restores. So only the highest entry,
+  // and what lies below a hole, is searched for; the others are read upwards, a piece at a time.
+  to = std::min(to, kLastSeq);
+  bool dense = false;
+  for (std::uint64_t piece = kFirstPiece; to > after; piece = std::min(piece * 2, kLargestPiece)) {
+    if (!dense) {
+      const auto last = last_entry(id, after, to);
+      if (!last) return !failure_;
+      if (!visit(*last)) return false;
+      to = last->seq - 1;
+    }
+    const Seq low = to - after > piece ? to - piece : after;
+    std::vector<Entry> entries;
+    if (!scan_up(id, low, to, [&](const Entry& entry) {
+          entries.push_back(entry);
+          return true;
+        }))
+      return false;
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
+      if (!visit(*entry)) return false;
+    dense = entries.size() == to - low;
+    to = low;
+  }
+  return true;
 }
 
 UserRecord StoreView::user_record(const UserId& user) {
@@ -197,7 +244,7 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
       going = visit(*inside[next++]);
   };
   const auto visit_stored = [&](std::string_view key, std::string_view value) {
-    const Mark mark(ByteReader(key.substr(key.size() - 8)).be64());
+    const Mark mark = keys::mark_in(key);
     visit_block_before(mark);
     const ConversationId id{value};
     const bool hidden = std::ranges::any_of(block, [&](const auto* row) { return row->conversation == id; });
@@ -210,10 +257,10 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
     return going = visit(*row);
   };
   const keys::Order order = by_head ? keys::Order::head : keys::Order::state;
-  const std::string from = keys::by_mark(user, order, after + 1);
-  const std::string end = keys::by_mark(user, order, to + 1);
-  const auto done = up ? snapshot_->scan(Table::objects, from, end, visit_stored)
-                       : snapshot_->scan_back(Table::objects, from, end, visit_stored);
+  const std::string from = keys::by_mark(user, order, to);
+  const std::string end = keys::by_mark(user, order, after);
+  const auto done = up ? snapshot_->scan_back(Table::objects, from, end, visit_stored)
+                       : snapshot_->scan(Table::objects, from, end, visit_stored);
   if (!done) fail_with(done.error());
   visit_block_before(up ? to + 1 : after);
 }

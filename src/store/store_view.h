@@ -60,6 +60,9 @@ class StoreView final : public View {
   const std::vector<Entry>& tail(const ConversationId& id);
   bool scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                     const std::function<bool(const Entry&)>& visit);
+  bool scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit);
+  bool scan_down(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit);
+  std::optional<Entry> last_entry(const ConversationId& id, Seq after, Seq to);
   void by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
                const std::function<bool(const UserConversation&)>& visit);
 
