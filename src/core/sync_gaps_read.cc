@@ -2,7 +2,6 @@
 // became visible in the rounds since the cursor, conversation by conversation, each exactly once over all runs.
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <set>
 
 #include "core/read_parts.h"
@@ -13,20 +12,16 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kMessagesMax = 2'000;  // a page
-constexpr Mark kNoEnd{std::numeric_limits<std::uint64_t>::max()};
 
 /// The conversations that changed since the cursor, from `resume` on, in order of their ids; at most `most`. A row
 /// that changed again during the run has a mark above p0 by now and may still hold entries from before: it counts.
 std::set<ConversationId> changed_from(const SyncRun& run, const ConversationId& resume, std::size_t most) {
   std::set<ConversationId> ids;
-  const auto take = [&](const UserConversation& row) {
-    if (row.conversation < resume) return true;
-    ids.insert(row.conversation);
+  run.view.changed_since(run.query.user, run.low, [&](const ConversationId& id) {
+    if (id < resume) return;
+    ids.insert(id);
     if (ids.size() > most) ids.erase(std::prev(ids.end()));
-    return true;
-  };
-  run.view.by_head_mark(run.query.user, run.low, kNoEnd, Direction::down, take);
-  run.view.by_state_mark(run.query.user, run.low, kNoEnd, Direction::down, take);
+  });
   return ids;
 }
 

@@ -50,6 +50,17 @@ class View {
   virtual void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
                              const std::function<bool(const UserConversation&)>& visit) = 0;
 
+  /// Visits the ids of all conversations whose row has a mark above `after`, in any order, some perhaps twice.
+  virtual void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) {
+    constexpr Mark kNoEnd{~std::uint64_t{0}};
+    const auto visit_row = [&](const UserConversation& row) {
+      visit(row.conversation);
+      return true;
+    };
+    by_head_mark(user, after, kNoEnd, Direction::down, visit_row);
+    by_state_mark(user, after, kNoEnd, Direction::down, visit_row);
+  }
+
   /// The first of these keys that is remembered.
   virtual std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) = 0;
   virtual std::optional<Device> device(const UserId& user, const DeviceId& device) = 0;

@@ -624,6 +624,11 @@ RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {
     });
     for (const auto& [conversation, seen] : expected[user])
       RC_ASSERT(by_state.contains(conversation) == (seen.mark != seen.head_mark || by_state.contains(conversation)));
+    const Mark after = Mark(*rc::gen::inRange<std::uint64_t>(0, 20));
+    std::set<std::string> changed;
+    view.changed_since(UserId(user), after, [&](const ConversationId& id) { changed.insert(id.value); });
+    for (const auto& [conversation, seen] : expected[user])
+      RC_ASSERT(changed.contains(conversation) == (seen.mark > after));
     RC_ASSERT(!view.failure());
   }
 }

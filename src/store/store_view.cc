@@ -265,6 +265,20 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
   visit_block_before(up ? to + 1 : after);
 }
 
+void StoreView::changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) {
+  for (const BlockRow& block : record(user).block)
+    if (block.row.mark() > after) visit(block.row.conversation);
+  for (const keys::Order order : {keys::Order::head, keys::Order::state}) {
+    // A key that a row in the block has outdated names a conversation that has changed later still.
+    const auto done = snapshot_->scan(Table::objects, keys::by_mark(user, order, kLastMark),
+                                      keys::by_mark(user, order, after), [&](std::string_view, std::string_view value) {
+                                        visit(ConversationId{value});
+                                        return true;
+                                      });
+    if (!done) fail_with(done.error());
+  }
+}
+
 std::optional<DedupRecord> StoreView::remembered(std::span<const DedupKey> keys) {
   std::vector<std::string> names;
   names.reserve(keys.size());

@@ -32,6 +32,8 @@ class StoreView final : public View {
                     const std::function<bool(const UserConversation&)>& visit) override;
   void by_state_mark(const UserId& user, Mark after, Mark to, Direction direction,
                      const std::function<bool(const UserConversation&)>& visit) override;
+  /// Without reading the rows.
+  void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;
