@@ -15,7 +15,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t kLastWords_ms = 10'000;
+constexpr std::int64_t kLastWordsMs = 10'000;
 
 /// On one line, with line breaks as \n; control characters as JSON has them.
 std::string on_one_line(std::string_view text) {
@@ -70,7 +70,7 @@ int ChatLines::run() {
                       {session_.descriptor(), POLLIN, 0},
                       {signals_.descriptor(), POLLIN, 0}};
     if (!input_open_ && !options_.follow) {
-      if (!give_up_ms_) give_up_ms_ = clock_.steady_ms() + kLastWords_ms;
+      if (!give_up_ms_) give_up_ms_ = clock_.steady_ms() + kLastWordsMs;
       if (all_told() || clock_.steady_ms() > *give_up_ms_) break;
     }
     ::poll(waits, 3, give_up_ms_ ? 50 : -1);

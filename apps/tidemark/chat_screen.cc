@@ -16,8 +16,8 @@ namespace {
 
 using namespace terminal;
 
-constexpr int kEscape_ms = 50;      // an ESC that nothing follows for so long is the key
-constexpr int kMinute_ms = 60'000;  // times of day grow old
+constexpr int kEscapeMs = 50;      // an ESC that nothing follows for so long is the key
+constexpr int kMinuteMs = 60'000;  // times of day grow old
 constexpr std::size_t kRowsStep = 100;
 
 /// Keys and events in, frames out. What is shown is read anew from the client after every change: it is all in memory.
@@ -76,7 +76,7 @@ int ChatFace::run(const ChatScreenOptions& options) {
 
 void ChatFace::wait() {
   pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {session_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
-  const int ready = ::poll(waits, 3, keys_.waiting() ? kEscape_ms : kMinute_ms);
+  const int ready = ::poll(waits, 3, keys_.waiting() ? kEscapeMs : kMinuteMs);
   if (ready == 0) take_keys(keys_.pause());
   if (waits[0].revents != 0) {
     char bytes[4096];

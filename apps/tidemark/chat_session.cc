@@ -19,7 +19,7 @@
 namespace tidemark {
 namespace {
 
-constexpr int kCallTimeout_s = 5;  // the screen stands still so long at most
+constexpr int kCallTimeoutS = 5;  // the screen stands still so long at most
 
 const std::vector<std::string> kHelp = {
     "/to USER                 chat with somebody",
@@ -82,7 +82,7 @@ bool is_group(const ConversationId& id) {
 }  // namespace
 
 Result<std::unique_ptr<ChatSession>> ChatSession::start(const Access& access, const std::string& device) {
-  TM_ASSIGN(HttpCalls calls, HttpCalls::open(access.url, access.token, access.ca_file, kCallTimeout_s));
+  TM_ASSIGN(HttpCalls calls, HttpCalls::open(access.url, access.token, access.ca_file, kCallTimeoutS));
   std::unique_ptr<ChatSession> session(new ChatSession(std::move(calls), access.user, device));
   ClientOptions options;
   options.url = websocket_url(access.url);
@@ -129,7 +129,7 @@ std::string ChatSession::server_trouble() const {
 }
 
 ConversationId ChatSession::conversation_of(std::string_view name) const {
-  const ConversationId named(name);
+  ConversationId named(name);
   if (client_->conversation(named) || is_group(named)) return named;
   if (const auto parsed = parse_conversation(named); parsed && parsed->has(user_)) return named;
   return single_conversation(user_, UserId(name));

@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t kPatience_ms = 30'000;
+constexpr std::int64_t kPatienceMs = 30'000;
 constexpr std::size_t kAllRows = 100'000;
 constexpr std::size_t kLastMessages = 1;
 
@@ -141,7 +141,7 @@ std::string DemoDevices::table(terminal::Paint paint, int width) {
 
 bool comes_true(const std::function<bool()>& holds) {
   const SystemClock clock;
-  const std::int64_t deadline_ms = clock.steady_ms() + kPatience_ms;
+  const std::int64_t deadline_ms = clock.steady_ms() + kPatienceMs;
   while (!holds()) {
     if (clock.steady_ms() > deadline_ms) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -23,7 +23,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t kStart_ms = 60'000;  // on a machine with much else to do
+constexpr std::int64_t kStartMs = 60'000;  // on a machine with much else to do
 
 /// A port that was free a moment ago; 0 when there is none.
 int free_port() {
@@ -88,7 +88,7 @@ Result<void> DemoServer::start() {
   if (pid_ < 0) return fail(ErrorCode::RETRY_LATER, "", "No process can be started.");
   if (pid_ == 0) become_server(parent, log.c_str(), arguments.data());
   const SystemClock clock;
-  const std::int64_t deadline_ms = clock.steady_ms() + kStart_ms;
+  const std::int64_t deadline_ms = clock.steady_ms() + kStartMs;
   while (clock.steady_ms() < deadline_ms) {
     if (ready()) return {};
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {

@@ -90,7 +90,7 @@ Wrong Story::server_killed() {
   DemoDevice& phone = devices_.at("ben", "phone");
   for (const char* text : {"I bring the tea", "and the rope"}) {
     if (const auto queued = phone.client().send_text(group_, text); !queued) return queued.error().message();
-    said_[group_].push_back(text);
+    said_[group_].emplace_back(text);
   }
   for (const auto& device : devices_.all())
     if (device->is_on() && !comes_true([&] { return device->client().link() == LinkState::offline; }))
@@ -126,7 +126,7 @@ Wrong Story::a_retry() {
     if (!answer) return answer.error().sentence;
     if (!read_answer(*answer, *sent)) return "the server's answer to a message cannot be read";
   }
-  said_[ann_ben_].push_back("Ticket 4711 is booked");
+  said_[ann_ben_].emplace_back("Ticket 4711 is booked");
   if (first.duplicate() || !again.duplicate() || first.seq() != again.seq())
     return fmt::format("the retry became message {} beside {}", again.seq(), first.seq());
   for (const char* user : {"ann", "ben"})

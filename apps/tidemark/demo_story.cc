@@ -13,7 +13,7 @@ namespace {
 
 using terminal::Paint;
 
-constexpr int kPause_ms = 1'800;
+constexpr int kPauseMs = 1'800;
 
 }  // namespace
 
@@ -122,7 +122,7 @@ bool Story::play() {
     }
     fmt::print("\n{}\n", devices_.table(paint, stdout_columns()));
     std::fflush(stdout);
-    if (pace_ == Pace::for_people) std::this_thread::sleep_for(std::chrono::milliseconds(kPause_ms));
+    if (pace_ == Pace::for_people) std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
   }
   fmt::print("Nothing was lost.\n");
   return true;

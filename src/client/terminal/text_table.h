@@ -12,8 +12,10 @@ namespace tidemark::terminal {
 /// One cell; its text is made printable.
 struct Cell {
   Cell() = default;
-  Cell(std::string cell_text, Style cell_style = {}) : text(std::move(cell_text)), style(cell_style) {}
-  Cell(const char* cell_text) : text(cell_text) {}
+  // Implicit, so that rows read as lists of texts.
+  Cell(std::string cell_text, Style cell_style = {})  // NOLINT(google-explicit-constructor)
+      : text(std::move(cell_text)), style(cell_style) {}
+  Cell(const char* cell_text) : text(cell_text) {}  // NOLINT(google-explicit-constructor)
   std::string text;
   Style style = {};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "base/json_text.h"
 
@@ -47,11 +48,10 @@ constexpr Range kWide[] = {
 
 constexpr char32_t kJoiner = 0x200d;
 
-template <std::size_t n>
-bool is_in(const Range (&ranges)[n], char32_t c) {
-  const auto after = std::upper_bound(std::begin(ranges), std::end(ranges), c,
+bool is_in(std::span<const Range> ranges, char32_t c) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), c,
                                       [](char32_t value, const Range& range) { return value < range.first; });
-  return after != std::begin(ranges) && c <= std::prev(after)->last;
+  return after != ranges.begin() && c <= std::prev(after)->last;
 }
 
 /// Marks that would let a text change how its neighbours read.
