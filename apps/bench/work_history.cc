@@ -58,7 +58,7 @@ class History {
     for (int i = 0; i < options_.pages; ++i) {
       v1::HistoryRequest& request = *frame.mutable_history();
       request.set_conversation_id(conversation.value);
-      request.set_before(before());
+      if (const std::uint64_t seq = before(); seq != 0) request.set_before(seq);
       request.set_limit(kPage);
       const std::int64_t begin = now_ns();
       TM_ASSIGN(const pb::ServerFrame answer, world_.call(*links_[0], frame));
