@@ -26,7 +26,8 @@ std::string member_text(const Entry& entry, const MemberChange& change) {
   const bool alone = change.users.size() == 1 && change.users.front() == entry.sender;
   switch (change.action) {
     case MemberAction::joined:
-      return alone ? entry.sender.value + " joined" : entry.sender.value + " added " + names(change.users, entry.sender);
+      return alone ? entry.sender.value + " joined"
+                   : entry.sender.value + " added " + names(change.users, entry.sender);
     case MemberAction::left:
       return names(change.users) + " left";
     case MemberAction::removed:
