@@ -219,7 +219,10 @@ void Server::Impl::run() {
   writer.start();
   accept();
   tick();
-  network = std::thread([this] { io.run(); });
+  network = std::thread([this] {
+    name_thread("network");
+    io.run();
+  });
 }
 
 void Server::Impl::begin_stop() {

@@ -1,5 +1,7 @@
 #include "gateway/task_threads.h"
 
+#include <pthread.h>
+
 namespace tidemark {
 
 WriterThread::WriterThread(std::function<bool()> round, std::chrono::milliseconds at_least)
@@ -30,7 +32,12 @@ void WriterThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void name_thread(const char* name) {
+  pthread_setname_np(pthread_self(), name);
+}
+
 void WriterThread::run() {
+  name_thread("commit");
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     woken_.wait_for(lock, at_least_, [this] { return awake_ || stopping_; });
@@ -72,6 +79,7 @@ void ReaderThreads::stop() {
 }
 
 void ReaderThreads::work() {
+  name_thread("reader");
   std::unique_lock lock(mutex_);
   while (true) {
     woken_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });

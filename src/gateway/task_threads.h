@@ -13,6 +13,9 @@
 
 namespace tidemark {
 
+/// Names the calling thread for top, perf and gdb; at most 15 bytes.
+void name_thread(const char* name);
+
 /// Calls `round` whenever it was woken, again as long as it says so, and at least every `at_least`.
 class WriterThread {
  public:
