@@ -1,6 +1,7 @@
 #include "server_process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -186,15 +187,15 @@ int ServerProcess::wait_exit(std::int64_t timeout_ms) {
   }
 }
 
-bool ServerProcess::running() {
-  if (pid_ <= 0) return false;
+void ServerProcess::check_alive() {
   int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) == 0) return true;
+  if (pid_ <= 0 || waitpid(pid_, &status, WNOHANG) == 0) return;
   pid_ = -1;
-  return false;
+  ADD_FAILURE() << "the server ended by itself with code " << exit_code_of(status) << ":\n" << log();
 }
 
 void ServerProcess::kill_hard() {
+  check_alive();
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
@@ -202,6 +203,7 @@ void ServerProcess::kill_hard() {
 }
 
 int ServerProcess::stop() {
+  check_alive();
   if (pid_ <= 0) return -1;
   kill(pid_, SIGTERM);
   const int code = wait_exit(patience_ms());

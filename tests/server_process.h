@@ -42,7 +42,8 @@ struct ServerOptions {
 };
 
 /// Starts the server and waits until it is ready; a server that does not start is a std::runtime_error that carries its
-/// stderr. Rates are unlimited unless set, caches small. Used by one thread.
+/// stderr; one that ends by itself later fails the test when it is to be stopped or killed. Rates are unlimited unless
+/// set, caches small. Used by one thread.
 class ServerProcess {
  public:
   explicit ServerProcess(ServerOptions options = {});
@@ -53,7 +54,6 @@ class ServerProcess {
   int port() const { return port_; }
   pid_t pid() const { return pid_; }
   const std::string& data() const { return data_; }
-  bool running();
 
   /// kill -9, and waits until it is gone.
   void kill_hard();
@@ -79,6 +79,7 @@ class ServerProcess {
  private:
   const Authenticator& keys() const;
   void wait_listening(int out);
+  void check_alive();
   int wait_exit(std::int64_t timeout_ms);
 
   std::unique_ptr<TempDirectory> temporary_;
