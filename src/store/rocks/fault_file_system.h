@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,13 +19,16 @@
 
 namespace tidemark {
 
-/// After an error in the background RocksDB sleeps for a second; in tests a moment does.
+/// After an error in the background RocksDB sleeps for a second; in tests a moment does. When told to hurry, every look
+/// at the clock finds it a minute later, so that whatever RocksDB does every few seconds it does at once.
 class QuickEnv final : public rocksdb::EnvWrapper {
  public:
   explicit QuickEnv(std::shared_ptr<rocksdb::FileSystem> files) : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
     file_system_ = std::move(files);
-    system_clock_ = std::make_shared<Clock>(rocksdb::SystemClock::Default());
+    clock_ = std::make_shared<Clock>(rocksdb::SystemClock::Default());
+    system_clock_ = clock_;
   }
+  void hurry() { clock_->hurried = true; }
 
  private:
   class Clock final : public rocksdb::SystemClockWrapper {
@@ -32,7 +36,11 @@ class QuickEnv final : public rocksdb::EnvWrapper {
     using SystemClockWrapper::SystemClockWrapper;
     const char* Name() const override { return "QuickClock"; }
     void SleepForMicroseconds(int micros) override { target_->SleepForMicroseconds(std::min(micros, 1000)); }
+    std::uint64_t NowMicros() override { return target_->NowMicros() + (hurried ? ++looks * 60'000'000 : 0); }
+    std::atomic<bool> hurried = false;
+    std::atomic<std::uint64_t> looks = 0;
   };
+  std::shared_ptr<Clock> clock_;
 };
 
 class FaultFileSystem final : public rocksdb::FileSystemWrapper {
@@ -48,11 +56,18 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
     const std::lock_guard lock(mutex_);
     lost_ = lost;
   }
-  /// The nth operation of any kind that changes something fails, once or from then on.
-  void fail_operation(std::uint64_t nth, bool for_ever = false) {
-    set(any_, nth);
+  /// The nth operation of any kind that changes something fails, once or from then on (then nothing can be changed any
+  /// more). With `part`, only operations on files whose path holds it count.
+  void fail_operation(std::uint64_t nth, bool for_ever = false, std::string part = {}) {
     const std::lock_guard lock(mutex_);
+    any_ = nth;
     for_ever_ = for_ever;
+    part_ = std::move(part);
+  }
+  /// Whether the ordered operation was reached, and failed.
+  bool struck() const {
+    const std::lock_guard lock(mutex_);
+    return any_ == 0;
   }
   /// While broken nothing can be changed.
   void set_broken(bool broken) {
@@ -87,7 +102,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 
   IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, Context* context) override {
-    if (IOStatus status = change(); !status.ok()) return status;
+    if (IOStatus status = change(path); !status.ok()) return status;
     IOStatus status = target()->NewWritableFile(path, options, result, context);
     if (!status.ok()) return status;
     {
@@ -99,7 +114,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   }
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       Context* context) override {
-    if (IOStatus status = change(); !status.ok()) return status;
+    if (IOStatus status = change(from); !status.ok()) return status;
     if (dead()) return IOStatus::OK();
     IOStatus status = target()->RenameFile(from, to, options, context);
     const std::lock_guard lock(mutex_);
@@ -107,14 +122,14 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
     return status;
   }
   IOStatus DeleteFile(const std::string& path, const IOOptions& options, Context* context) override {
-    if (IOStatus status = change(); !status.ok()) return status;
+    if (IOStatus status = change(path); !status.ok()) return status;
     if (dead()) return IOStatus::OK();
     return target()->DeleteFile(path, options, context);
   }
   IOStatus NewDirectory(const std::string& path, const IOOptions& options,
                         std::unique_ptr<rocksdb::FSDirectory>* result, Context* context) override {
     IOStatus status = target()->NewDirectory(path, options, result, context);
-    if (status.ok()) *result = std::make_unique<Directory>(std::move(*result), *this);
+    if (status.ok()) *result = std::make_unique<Directory>(std::move(*result), path + "/", *this);
     return status;
   }
 
@@ -128,13 +143,13 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
           system_(system) {}
 
     IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, Context* context) override {
-      if (IOStatus status = system_.append(log_); !status.ok()) return status;
+      if (IOStatus status = system_.append(log_, path_); !status.ok()) return status;
       size_ += data.size();
       return FSWritableFileOwnerWrapper::Append(data, options, context);
     }
     IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
                     const rocksdb::DataVerificationInfo& verification, Context* context) override {
-      if (IOStatus status = system_.append(log_); !status.ok()) return status;
+      if (IOStatus status = system_.append(log_, path_); !status.ok()) return status;
       size_ += data.size();
       return FSWritableFileOwnerWrapper::Append(data, options, verification, context);
     }
@@ -146,6 +161,15 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
       if (IOStatus status = system_.sync(log_, path_, size_); !status.ok()) return status;
       return FSWritableFileOwnerWrapper::Fsync(options, context);
     }
+    IOStatus RangeSync(std::uint64_t offset, std::uint64_t bytes, const IOOptions& options, Context* context) override {
+      if (IOStatus status = system_.change(path_); !status.ok()) return status;
+      return FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, context);
+    }
+    IOStatus Close(const IOOptions& options, Context* context) override {
+      const IOStatus allowed = system_.change(path_);
+      IOStatus status = FSWritableFileOwnerWrapper::Close(options, context);
+      return allowed.ok() ? status : allowed;
+    }
 
    private:
     const std::string path_;
@@ -156,15 +180,16 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 
   class Directory final : public rocksdb::FSDirectoryWrapper {
    public:
-    Directory(std::unique_ptr<rocksdb::FSDirectory>&& target, FaultFileSystem& system)
-        : FSDirectoryWrapper(std::move(target)), system_(system) {}
+    Directory(std::unique_ptr<rocksdb::FSDirectory>&& target, std::string path, FaultFileSystem& system)
+        : FSDirectoryWrapper(std::move(target)), path_(std::move(path)), system_(system) {}
     IOStatus FsyncWithDirOptions(const IOOptions& options, Context* context,
                                  const rocksdb::DirFsyncOptions& what) override {
-      if (IOStatus status = system_.change(); !status.ok()) return status;
+      if (IOStatus status = system_.change(path_); !status.ok()) return status;
       return FSDirectoryWrapper::FsyncWithDirOptions(options, context, what);
     }
 
    private:
+    const std::string path_;
     FaultFileSystem& system_;
   };
 
@@ -176,9 +201,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   static bool due(std::uint64_t& counter) { return counter > 0 && --counter == 0; }
 
   /// With the mutex held: counts an operation and says whether it may go on.
-  bool allowed() {
+  bool allowed(const std::string& path) {
     ++operations_;
-    const bool strikes = due(any_);
+    const bool strikes = path.find(part_) != std::string::npos && due(any_);
     if (strikes && for_ever_) broken_ = true;
     return !strikes && !broken_;
   }
@@ -186,14 +211,14 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
     const std::lock_guard lock(mutex_);
     return dead_;
   }
-  IOStatus change() {
+  IOStatus change(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    return allowed() ? IOStatus::OK() : error();
+    return allowed(path) ? IOStatus::OK() : error();
   }
-  IOStatus append(bool log) {
+  IOStatus append(bool log, const std::string& path) {
     const std::lock_guard lock(mutex_);
     const bool strikes = log && due(log_write_);
-    return allowed() && !strikes ? IOStatus::OK() : error();
+    return allowed(path) && !strikes ? IOStatus::OK() : error();
   }
   IOStatus sync(bool log, const std::string& path, std::uint64_t size) {
     std::function<void()> on_log_sync;
@@ -207,7 +232,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
       if (lost_) (void)!::truncate(path.c_str(), static_cast<off_t>(synced_[path]));
       return error();
     }
-    if (!allowed()) return error();
+    if (!allowed(path)) return error();
     if (!dead_) synced_[path] = size;
     return IOStatus::OK();
   }
@@ -218,6 +243,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   std::uint64_t log_sync_ = 0;
   std::uint64_t any_ = 0;
   std::uint64_t operations_ = 0;
+  std::string part_;
   bool lost_ = false;
   bool for_ever_ = false;
   bool broken_ = false;

@@ -11,6 +11,10 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <string_view>
 
 #include "base/log.h"
 
@@ -26,6 +30,29 @@ class Watcher final : public rocksdb::EventListener {
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
     *auto_recovery = false;
   }
+};
+
+/// RocksDB's own log goes into ours, warnings and errors alone. Not into its file LOG: that is written through the same
+/// class as the data, which in Debian's build (with assertions) ends the process at the first line after one that did
+/// not fit on the disk.
+class MessagesToLog final : public rocksdb::Logger {
+ public:
+  MessagesToLog() : Logger(rocksdb::WARN_LEVEL) {}
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}  // without a level: information
+  void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < rocksdb::WARN_LEVEL || level > rocksdb::FATAL_LEVEL) return;  // headers rank above all
+    const LogLevel ours = level == rocksdb::WARN_LEVEL ? LogLevel::warning : LogLevel::error;
+    if (!log_enabled(ours)) return;
+    std::array<char, kLogTextBytes> text;
+    if (std::vsnprintf(text.data(), text.size(), format, arguments) < 0) return;
+    // Of several lines the first: what may follow it are keys.
+    const std::string_view message = text.data();
+    log(ours, "the store's database says", {{"message", message.substr(0, message.find('\n'))}});
+  }
+
+ protected:
+  rocksdb::Status CloseImpl() override { return rocksdb::Status::OK(); }
 };
 
 thread_local bool hints_on = false;
@@ -122,6 +149,7 @@ rocksdb::DBOptions database_options(const RocksOptions& options, const RocksShar
   db.write_buffer_manager = shared.memtables;
   db.max_open_files = options.max_open_files;
   db.max_background_jobs = options.background_jobs;
+  db.max_file_opening_threads = options.background_jobs;  // started anew for each table at each opening; 16 by default
   db.max_bgerror_resume_count = 0;
   db.listeners.push_back(std::make_shared<Watcher>());
   // There is one writer, so nothing is gained by what lets several write at once.
@@ -129,9 +157,7 @@ rocksdb::DBOptions database_options(const RocksOptions& options, const RocksShar
   db.enable_write_thread_adaptive_yield = false;
   db.avoid_unnecessary_blocking_io = true;  // files are deleted in the background, not by readers
   db.bytes_per_sync = 1u << 20;  // sorted files reach the disk evenly, not in one burst beside the log's sync
-  db.keep_log_file_num = 2;
-  db.max_log_file_size = 4u << 20;
-  db.info_log_level = rocksdb::WARN_LEVEL;
+  db.info_log = std::make_shared<MessagesToLog>();
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
   return db;

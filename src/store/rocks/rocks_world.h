@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -92,9 +93,18 @@ inline unsigned whole_prefix(const Warm& warm, unsigned batches) {
   return last;
 }
 
+/// Whether to take every step of long searches, not a sample of them (environment variable TIDEMARK_LONG).
+inline bool long_tests() {
+  return std::getenv("TIDEMARK_LONG") != nullptr;
+}
+
 class RocksWorld {
  public:
-  RocksWorld() { set_log(LogLevel::off, LogFormat::text); }  // the faults are ordered, nobody needs to hear of them
+  enum class Clock : std::uint8_t { real, hurried };
+  explicit RocksWorld(Clock clock = Clock::real) {
+    set_log(LogLevel::off, LogFormat::text);  // the faults are ordered, nobody needs to hear of them
+    if (clock == Clock::hurried) env_->hurry();
+  }
   std::string directory() const { return temporary_.path() + "/store"; }
   RocksOptions options() const {
     RocksOptions options = small_options(directory());
@@ -127,7 +137,7 @@ class RocksWorld {
  private:
   TemporaryDirectory temporary_{TemporaryDirectory::Where::memory};
   std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>();
-  std::shared_ptr<rocksdb::Env> env_ = std::make_shared<QuickEnv>(files_);
+  std::shared_ptr<QuickEnv> env_ = std::make_shared<QuickEnv>(files_);
 };
 
 }  // namespace tidemark
