@@ -62,7 +62,7 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   entry.server_time = std::max(head.server_time, context_.now_ms);
   entry.epoch = epoch().number;
   entry.round = round();
-  TM_CHECK(entry.seq > head.seq, "a log only grows");
+  TM_CHECK(entry.seq > head.seq || base_.failure(), "a log only grows");
   auto stored = std::make_shared<const Entry>(std::move(entry));
   writes_.entries.emplace_back(id, stored);
   return stored;
@@ -77,7 +77,7 @@ Mark Draft::touch(const UserId& user) {
     owner.head.epoch = epoch().number;
     owner.step = step;
   }
-  TM_CHECK(owner.head.mark > owner.before, "an index only grows");
+  TM_CHECK(owner.head.mark > owner.before || base_.failure(), "an index only grows");
   return owner.head.mark;
 }
 
@@ -113,7 +113,8 @@ Decision Draft::finish(Reply reply, std::vector<Notice> notices) && {
   for (Conversation& made : conversations_) writes_.conversations.push_back(std::move(made));
   for (DraftedUser& user : users_) {
     for (UserConversation& row : user.rows) {
-      TM_CHECK(row.mark() <= user.head.mark, "an index row leads its index");
+      // What was drafted on a read that failed is thrown away by decide().
+      TM_CHECK(row.mark() <= user.head.mark || base_.failure(), "an index row leads its index");
       writes_.rows.push_back({user.id, std::move(row)});
     }
     writes_.users.emplace_back(user.id, std::move(user.head));

@@ -32,6 +32,9 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   TM_TRY(check_user_id(command.user, "user"));
   if (context.params.users_registered && !view.user(command.user).exists())
     return fail(ErrorCode::USER_NOT_FOUND, "token");
+  constexpr std::uint64_t kGenerationMax = 1ULL << 53;
+  if (command.generation > kGenerationMax)
+    return fail(ErrorCode::OUT_OF_RANGE, "session_generation", "As the last welcome gave it.");
   const auto known = view.device(command.user, command.device);
   if (known) TM_TRY(check_generation(*known, command));
 
@@ -53,7 +56,8 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   LoginReply reply;
   reply.generation = device.generation;
   reply.mode = mode_of(command.cursor, view.epoch(), user.mark);
-  reply.head = {view.epoch(), user.mark, view.round()};
+  // Of the round in the making only what was decided before belongs to this mark.
+  reply.head = {view.epoch(), user.mark, view.round() - 1};
   reply.behind = reply.mode == Mode::delta ? user.mark - command.cursor.mark : user.mark.value;
   if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
   if (!command.install.empty())

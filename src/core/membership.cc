@@ -195,6 +195,7 @@ Result<Decision> decide_create_group(View& view, const CreateGroupCommand& comma
       const ConversationId id = group_conversation(record->seq.value);
       const Conversation* group = view.conversation(id);
       if (group == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "idempotency_key");
+      if (group->member(command.creator) == nullptr) return fail(ErrorCode::NOT_MEMBER, "idempotency_key");
       return Decision{GroupReply{*group, view.line(id).seq, true}, {}, {}};
     }
   }

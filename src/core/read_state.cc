@@ -110,6 +110,11 @@ Result<MutatedReply> decode_answer(std::string_view bytes) {
   return reply;
 }
 
+/// Above highest - kept_max: such a number is kept, or was never used.
+bool within_memory(const Mutations& mutations, std::uint64_t number, std::size_t kept_max) {
+  return mutations.highest < kept_max || number > mutations.highest - kept_max;
+}
+
 /// The answer already given under this number, nothing when the number is new, or the refusal.
 Result<std::optional<MutatedReply>> known_answer(const Mutations& mutations, std::uint64_t number,
                                                  const Digest& content, std::size_t kept_max) {
@@ -119,7 +124,7 @@ Result<std::optional<MutatedReply>> known_answer(const Mutations& mutations, std
     TM_ASSIGN(MutatedReply reply, decode_answer(kept.answer));
     return reply;
   }
-  if (number + kept_max <= mutations.highest) return fail(ErrorCode::MUTATION_EXPIRED, "number");
+  if (!within_memory(mutations, number, kept_max)) return fail(ErrorCode::MUTATION_EXPIRED, "number");
   return std::optional<MutatedReply>();
 }
 
@@ -127,7 +132,7 @@ void remember(Mutations& mutations, MutationOutcome outcome, std::size_t kept_ma
   mutations.highest = std::max(mutations.highest, outcome.number);
   const auto place = std::ranges::upper_bound(mutations.kept, outcome.number, {}, &MutationOutcome::number);
   mutations.kept.insert(place, std::move(outcome));
-  while (mutations.kept.size() > kept_max || mutations.kept.front().number + kept_max <= mutations.highest)
+  while (mutations.kept.size() > kept_max || !within_memory(mutations, mutations.kept.front().number, kept_max))
     mutations.kept.erase(mutations.kept.begin());
 }
 
@@ -135,7 +140,9 @@ void remember(Mutations& mutations, MutationOutcome outcome, std::size_t kept_ma
 
 Result<Decision> decide_mutate(View& view, const MutateCommand& command, const Context& context) {
   const bool numbered = !command.install.empty();
-  if (numbered && command.number == 0) return fail(ErrorCode::OUT_OF_RANGE, "number", "Numbers begin at 1.");
+  constexpr std::uint64_t kNumberMax = 1ULL << 53;
+  if (numbered && (command.number == 0 || command.number > kNumberMax))
+    return fail(ErrorCode::OUT_OF_RANGE, "number", "From 1, each one more than the last.");
   Mutations mutations;
   const Digest content = content_of(command);
   if (numbered) {

@@ -136,6 +136,7 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
     ++row.own;
     if (params.read_on_send) {
       row.read = entry.seq;
+      row.unread_flag = false;
       settle_floor(draft, member.user, draft.line(id), row);
       row.state_mark = row.head_mark;
       draft.add_summary(receiver, id);

@@ -97,6 +97,7 @@ UserHead CommitState::user(const UserId& user) {
 const UserConversation* CommitState::user_conversation(const UserId& user, const ConversationId& id) {
   for (const BlockRow& block : load_user(user).value.block)
     if (block.row.conversation == id) return &block.row;
+  if (stored_->failure()) return nullptr;
   return stored_->user_conversation(user, id);
 }
 

@@ -81,83 +81,106 @@ std::vector<Engine::Queued> Engine::take_queued() {
 
 bool Engine::run_round() {
   if (recovering_ && !try_recover()) {
-    refuse(take_queued());
+    refuse_queued();
     return false;
   }
   std::vector<Queued> queued = take_queued();
   if (queued.empty()) return false;
-
-  const std::int64_t now_ms = clock_.wall_ms();
-  watch_clock(now_ms);
-  const Context context{now_ms, options_.params};
-  state_.begin(warm_.snapshot(), round_ + 1);
   Outcome outcome;
-  outcome.answers.reserve(queued.size());
-  for (Queued& each : queued) {
-    Result<Decision> decision = decide(state_, each.command, context);
-    state_.clear_failure();
-    if (!decision) {
-      outcome.answers.emplace_back(std::move(each.done), std::unexpected(std::move(decision).error()));
-      continue;
-    }
-    state_.apply(decision->writes);
-    outcome.answers.emplace_back(std::move(each.done), std::move(decision->reply));
-    std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
+  if (auto made = decide_all(queued, outcome); !made || !(made = commit(outcome))) {
+    fail_round(std::move(outcome), std::move(queued), made.error());
+    return false;
   }
-  if (commit(outcome)) host_.publish(std::move(outcome));
+  const std::size_t commands = outcome.answers.size();
+  host_.publish(std::move(outcome));
+  {
+    const std::lock_guard lock(status_mutex_);
+    ++status_.rounds;
+    status_.commands += commands;
+  }
   const std::lock_guard lock(queue_mutex_);
   return !queue_.empty();
 }
 
-bool Engine::commit(Outcome& outcome) {
+Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
+  const std::int64_t now_ms = clock_.wall_ms();
+  watch_clock(now_ms);
+  const Context context{now_ms, options_.params};
+  state_.begin(warm_.snapshot(), round_ + 1);
+  if (state_.failure()) return std::unexpected(*state_.failure());
+  outcome.answers.reserve(queued.size());
+  for (Queued& each : queued) {
+    Result<Decision> decision = decide(state_, each.command, context);
+    state_.clear_failure();  // it voids this command alone
+    if (!decision) {
+      outcome.answers.emplace_back(std::move(each.done), std::unexpected(std::move(decision).error()));
+      continue;
+    }
+    outcome.answers.emplace_back(std::move(each.done), std::move(decision->reply));
+    std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
+    state_.apply(decision->writes);
+    // What was half taken cannot be taken back: the whole round goes.
+    if (state_.failure()) return std::unexpected(*state_.failure());
+  }
+  return {};
+}
+
+Result<void> Engine::commit(const Outcome& outcome) {
   Batch batch = state_.take_batch();
+  if (state_.failure()) return std::unexpected(*state_.failure());
   if (!batch.empty()) {
     purge_by_age(batch, clock_.wall_ms());
     if (const auto committed = warm_.commit(batch); !committed) {
-      state_.drop();
       recovering_ = !warm_.status().writable;
       next_recover_ms_ = 0;
-      fail_round(std::move(outcome), committed.error());
-      return false;
+      if (recovering_) unsettled_ = outcome.notices;
+      return committed;
     }
     ++round_;
   }
-  const std::size_t commands = outcome.answers.size();
   state_.committed();
-  const std::lock_guard lock(status_mutex_);
-  status_.writable = true;
-  status_.problem.clear();
-  ++status_.rounds;
-  status_.commands += commands;
-  return true;
+  return {};
 }
 
-void Engine::fail_round(Outcome outcome, const Error& error) {
-  // Refusals of the rules stay true; what would have been written is unknown and must be asked again.
-  for (auto& [done, answer] : outcome.answers)
-    if (answer) answer = fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000);
-  outcome.notices.clear();
+void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error) {
+  state_.drop();
   {
     const std::lock_guard lock(status_mutex_);
-    status_.writable = false;
-    status_.problem = error.message();
+    status_.writable = !recovering_;
+    status_.problem = error.detail.empty() ? error.message() : error.detail;
     ++status_.refused_rounds;
   }
+  // Whatever was decided, refusals too, may rest on writes that are not there: everything is to be asked again. So is
+  // what waited behind it, or it would overtake what its sender had sent before.
+  for (auto& [done, answer] : outcome.answers) answer = fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000);
+  for (Queued& each : queued)
+    if (each.done)
+      outcome.answers.emplace_back(std::move(each.done), fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000));
+  outcome.notices.clear();
   host_.publish(std::move(outcome));
+  refuse_queued();
 }
 
 bool Engine::try_recover() {
   if (clock_.steady_ms() < next_recover_ms_) return false;
-  if (const auto recovered = warm_.recover(); !recovered) {
+  auto recovered = warm_.recover();
+  StoreView view(warm_.snapshot());
+  const std::uint64_t found = recovered ? view.round() : 0;
+  if (recovered && view.failure()) recovered = std::unexpected(*view.failure());
+  if (!recovered) {
     next_recover_ms_ = clock_.steady_ms() + options_.recover_every_ms;
     const std::lock_guard lock(status_mutex_);
-    status_.problem = recovered.error().message();
+    status_.problem = recovered.error().detail.empty() ? recovered.error().message() : recovered.error().detail;
     return false;
   }
   recovering_ = false;
-  // The failed round may turn out to be there after all.
-  StoreView view(warm_.snapshot());
-  round_ = std::max(round_, view.round());
+  // The failed round may turn out to be there after all. Then nobody was told of it yet: who sends again is answered
+  // as a duplicate, which raises no notice.
+  Outcome told;
+  if (found > round_) told.notices = std::move(unsettled_);
+  unsettled_.clear();
+  round_ = std::max(round_, found);
+  if (!told.notices.empty()) host_.publish(std::move(told));
   const std::lock_guard lock(status_mutex_);
   status_.writable = true;
   status_.problem.clear();

@@ -76,9 +76,11 @@ class Engine {
     std::size_t bytes = 0;
   };
   std::vector<Queued> take_queued();
-  bool commit(Outcome& outcome);
+  /// Fails when the round as a whole cannot be made.
+  Result<void> decide_all(std::vector<Queued>& queued, Outcome& outcome);
+  Result<void> commit(const Outcome& outcome);
   void refuse(std::vector<Queued> queued);
-  void fail_round(Outcome outcome, const Error& error);
+  void fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error);
   bool try_recover();
   void purge_by_age(Batch& batch, std::int64_t now_ms);
   void watch_clock(std::int64_t now_ms);
@@ -97,6 +99,7 @@ class Engine {
   CommitState state_;
   std::uint64_t round_ = 0;
   bool recovering_ = false;
+  std::vector<Notice> unsettled_;  // of the round whose commit failed: its fate shows at the recovery
   std::int64_t next_recover_ms_ = 0;
   std::int64_t last_wall_ms_ = 0;
   std::int64_t last_steady_ms_ = 0;

@@ -32,6 +32,36 @@ std::vector<Entry> log_of(EngineWorld& world, const std::string& conversation) {
   return log;
 }
 
+struct Group {
+  std::string id;
+  std::uint64_t head = 0;
+};
+
+Group make_group(EngineWorld& world, const std::string& owner, std::vector<std::string> members) {
+  CreateGroupCommand command;
+  command.creator = UserId(owner);
+  command.title = "G";
+  for (const std::string& member : members) command.members.emplace_back(member);
+  const auto made = world.get<GroupReply>(command);
+  return {made.group.id.value, made.head.value};
+}
+
+RemoveMemberCommand remove(const std::string& by, const Group& group, const std::string& user) {
+  RemoveMemberCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.removed = UserId(user);
+  return command;
+}
+
+AddMembersCommand add(const std::string& by, const Group& group, const std::string& user) {
+  AddMembersCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.added = {UserId(user)};
+  return command;
+}
+
 TEST(Conformance, S01_first_send) {
   EngineWorld world;
   SendCommand m1 = world.message("A", "B", "hi");
@@ -149,36 +179,6 @@ TEST(Conformance, S08_expired_without_ever_being_sent) {
   EXPECT_EQ(world.get<SentReply>(m1).server_time, world.clock.wall);
 }
 
-struct Group {
-  std::string id;
-  std::uint64_t head = 0;
-};
-
-Group make_group(EngineWorld& world, const std::string& owner, std::vector<std::string> members) {
-  CreateGroupCommand command;
-  command.creator = UserId(owner);
-  command.title = "G";
-  for (const std::string& member : members) command.members.emplace_back(member);
-  const auto made = world.get<GroupReply>(command);
-  return {made.group.id.value, made.head.value};
-}
-
-RemoveMemberCommand remove(const std::string& by, const Group& group, const std::string& user) {
-  RemoveMemberCommand command;
-  command.user = UserId(by);
-  command.conversation = ConversationId(group.id);
-  command.removed = UserId(user);
-  return command;
-}
-
-AddMembersCommand add(const std::string& by, const Group& group, const std::string& user) {
-  AddMembersCommand command;
-  command.user = UserId(by);
-  command.conversation = ConversationId(group.id);
-  command.added = {UserId(user)};
-  return command;
-}
-
 TEST(Conformance, S11_a_refused_send_is_not_remembered) {
   EngineWorld world;
   const Group g = make_group(world, "O", {"A", "B"});
@@ -280,13 +280,93 @@ TEST(Engine, a_failed_round_answers_retry_later_and_goes_on_by_itself) {
     world.plan->fail(FaultStep::recover);
     EXPECT_EQ(world.refused(m), ErrorCode::RETRY_LATER);
     EXPECT_EQ(world.refused(m), ErrorCode::RETRY_LATER);
+    world.take_notices();
     world.clock.pass(1'000);
     EXPECT_EQ(world.get<SentReply>(m).duplicate, step == FaultStep::commit_after);
     EXPECT_TRUE(world.engine().status().writable);
+    // However it went: everybody is told of the message, once.
+    const auto notices = world.take_notices();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_EQ(notices[0].entry->client_msg_id, m.client_msg_id);
   }
   const auto log = log_of(world, "A_B");
   ASSERT_EQ(log.size(), 3u);
   for (std::size_t i = 0; i < log.size(); ++i) EXPECT_EQ(log[i].seq, Seq(i + 1));
+}
+
+TEST(Engine, what_waited_behind_a_failed_round_does_not_overtake_it) {
+  EngineOptions options;
+  options.round_commands_max = 2;
+  EngineWorld world(options);
+  std::vector<std::optional<Result<Reply>>> answers(3);
+  std::vector<SendCommand> messages;
+  for (int i = 0; i < 3; ++i) messages.push_back(world.message("A", "B", std::to_string(i)));
+  world.plan->fail(FaultStep::commit_before);
+  for (std::size_t i = 0; i < 3; ++i) world.submit(messages[i], &answers[i]);
+  world.run();
+  for (const auto& answer : answers) {
+    ASSERT_TRUE(answer);
+    ASSERT_FALSE(*answer);
+    EXPECT_EQ(answer->error().code, ErrorCode::RETRY_LATER);
+  }
+  for (const SendCommand& message : messages) world.get<SentReply>(message);
+  const auto log = log_of(world, "A_B");
+  ASSERT_EQ(log.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(log[i].body.text, std::to_string(i));
+}
+
+TEST(Engine, a_refusal_that_rests_on_a_lost_write_is_taken_back) {
+  EngineWorld world;
+  const Group g = make_group(world, "O", {"A"});
+  std::optional<Result<Reply>> removed;
+  std::optional<Result<Reply>> sent;
+  world.plan->fail(FaultStep::commit_before);
+  const SendCommand m = world.message("A", g.id, "still in");
+  world.submit(remove("O", g, "A"), &removed);
+  world.submit(m, &sent);
+  world.run();
+  ASSERT_TRUE(sent && !*sent);
+  EXPECT_EQ(sent->error().code, ErrorCode::RETRY_LATER);
+  EXPECT_FALSE(world.get<SentReply>(m).duplicate);
+}
+
+TEST(Engine, a_read_that_fails_at_any_step_leaves_the_index_whole) {
+  // Cold caches, rows in and out of the block, groups: whatever read fails, the retry gives the right result.
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    EngineOptions options;
+    options.state.block_rows = 1;
+    EngineWorld world(options);
+    make_group(world, "A", {"B"});
+    world.send("A", "B", "1");
+    world.get<MutatedReply>(world.read_to("B", "A_B", 1));
+    world.send("C", "B", "1");
+    world.crash();
+    world.plan->fail_at(step);
+    CreateGroupCommand create;
+    create.creator = UserId("B");
+    create.title = "second";
+    const SendCommand m = world.message("A", "B", "2");
+    std::vector<std::optional<Result<Reply>>> answers(3);
+    world.submit(m, &answers[0]);
+    world.submit(create, &answers[1]);
+    world.submit(world.read_to("B", "A_B", 2), &answers[2]);
+    world.run();
+    for (const auto& answer : answers) ASSERT_TRUE(answer) << step;
+    world.plan->clear();
+    world.clock.pass(1'000);
+    EXPECT_EQ(world.get<SentReply>(m).seq, Seq(2)) << step;
+    if (*answers[1]) EXPECT_EQ(std::get<GroupReply>(**answers[1]).group.id, ConversationId("group_2")) << step;
+    world.get<MutatedReply>(world.read_to("B", "A_B", 2));
+    world.crash();
+    StoreView view = world.view();
+    std::set<std::string> seen;
+    view.by_head_mark(UserId("B"), Mark(), Mark(1u << 20), Direction::down, [&](const UserConversation& row) {
+      EXPECT_TRUE(seen.insert(row.conversation.value).second) << "twice in the list, step " << step;
+      return true;
+    });
+    EXPECT_EQ(world.change("B", "A_B").unread.count, 0u) << step;
+    EXPECT_FALSE(view.failure());
+  }
 }
 
 TEST(Conformance, S140_a_full_disk) {
@@ -409,6 +489,10 @@ TEST(Engine, mutations_are_answered_once_and_the_same_again) {
   world.get<MutatedReply>(world.read_to("A", "A_B", 3, 37));
   world.crash();
   EXPECT_EQ(world.refused(world.read_to("A", "A_B", 4, 37)), ErrorCode::MUTATION_CONFLICT);
+  for (const std::uint64_t number : {~0ULL, ~0ULL - 62, ~0ULL - 64, (1ULL << 53) + 1})
+    EXPECT_EQ(world.refused(world.read_to("A", "A_B", 3, number)), ErrorCode::OUT_OF_RANGE);
+  world.get<MutatedReply>(world.read_to("A", "A_B", 3, 1ULL << 53));
+  EXPECT_EQ(world.refused(world.read_to("A", "A_B", 3, 101)), ErrorCode::MUTATION_EXPIRED);
 }
 
 TEST(Conformance, S151_body_sizes) {

@@ -18,14 +18,16 @@ constexpr std::size_t kHeldBytesMax = 64 * 1024;
 
 }  // namespace
 
-Connection::Connection(std::uint64_t id, Socket socket, ConnectionOwner& owner, HttpLimits http,
+Connection::Connection(std::uint64_t id, Socket socket, std::string address, ConnectionOwner& owner, HttpLimits http,
                        std::unique_ptr<TlsFilter> tls)
-    : id_(id), socket_(std::move(socket)), owner_(owner), tls_(std::move(tls)), http_(http) {
-  error_code ignored;
-  const auto peer = socket_.remote_endpoint(ignored);
-  address_ = peer.address().to_string();
-  opened_ms_ = last_input_ms_ = owner_.now_ms();
-}
+    : id_(id),
+      socket_(std::move(socket)),
+      owner_(owner),
+      tls_(std::move(tls)),
+      http_(http),
+      address_(std::move(address)),
+      opened_ms_(owner.now_ms()),
+      last_input_ms_(opened_ms_) {}
 
 Connection::~Connection() = default;
 
@@ -147,7 +149,7 @@ void Connection::respond(const HttpReply& reply) {
   if (held_.empty()) return;
   const std::string next = std::exchange(held_, {});
   take_http(next);
-  pause(false);
+  pause(held_.size() > kHeldBytesMax);
 }
 
 void Connection::send(std::string_view bytes) {

@@ -39,7 +39,8 @@ class ConnectionOwner {
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
-  Connection(std::uint64_t id, Socket socket, ConnectionOwner& owner, HttpLimits http, std::unique_ptr<TlsFilter> tls);
+  Connection(std::uint64_t id, Socket socket, std::string address, ConnectionOwner& owner, HttpLimits http,
+             std::unique_ptr<TlsFilter> tls);
   ~Connection();
 
   void start();

@@ -307,7 +307,8 @@ void Server::Impl::accepted(tcp::socket socket) {
                         static_cast<std::uint32_t>(config.limits.http_target_bytes_max),
                         static_cast<std::uint64_t>(config.limits.http_body_bytes_max)};
   auto filter = tls ? std::make_unique<TlsFilter>(*tls) : nullptr;
-  const auto made = std::make_shared<Connection>(next_id++, std::move(socket), *this, http, std::move(filter));
+  const auto made =
+      std::make_shared<Connection>(next_id++, std::move(socket), address.to_string(), *this, http, std::move(filter));
   connections.emplace(made->id(), made);
   made->start();
 }

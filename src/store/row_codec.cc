@@ -30,7 +30,9 @@ void put_users(ByteWriter& out, const std::vector<UserId>& users) {
 /// A count that cannot be more than the bytes left, so that damage never makes us reserve the world.
 std::size_t get_count(ByteReader& in) {
   const std::uint64_t count = in.varint();
-  return count <= in.left() ? count : 0;
+  if (count <= in.left()) return count;
+  in.raw(in.left() + 1);  // breaks the reader
+  return 0;
 }
 
 std::vector<UserId> get_users(ByteReader& in) {

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,6 +30,21 @@
 #include "store/warm.h"
 
 namespace tidemark {
+
+/// Sanitized programs run several times slower, and threads start at a hundredth of the speed.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TIDEMARK_SANITIZED 1
+#endif
+#endif
+#ifdef TIDEMARK_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+/// Fewer histories there, unless the environment orders a number. Read by rapidcheck at its first use.
+inline const bool kFewerHistories = kSanitized && ::setenv("RC_PARAMS", "max_success=20", 0) == 0;
 
 enum class CommitFault : std::uint8_t {
   before,  // fails before a byte is written

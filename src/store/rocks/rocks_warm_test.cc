@@ -80,14 +80,14 @@ bool run_with_failing_operation(const Failing& failing, const RocksWorld::Clock 
 }
 
 TEST(RocksWarm, loses_nothing_whichever_operation_of_the_disk_fails) {
-  for (std::uint64_t nth = 1; nth <= 250; nth += nth < 20 || long_tests() ? 1 : 11) {
+  for (std::uint64_t nth = 1; nth <= 250; nth += sparsely(nth < 20 ? 1 : 11)) {
     run_with_failing_operation({nth});
     if (HasFailure()) return;
   }
 }
 
 TEST(RocksWarm, loses_nothing_when_the_disk_fails_for_good_at_any_operation) {
-  for (std::uint64_t nth = 1; nth <= 250; nth += nth < 10 || long_tests() ? 1 : 13) {
+  for (std::uint64_t nth = 1; nth <= 250; nth += sparsely(nth < 10 ? 1 : 13)) {
     run_with_failing_operation({nth, true});
     if (HasFailure()) return;
   }
@@ -100,7 +100,7 @@ TEST(RocksWarm, a_failing_file_of_any_kind_neither_ends_the_process_nor_loses_an
     for (const bool for_ever : {false, true}) {
       std::uint64_t nth = 1;
       while (run_with_failing_operation({nth, for_ever, part}, RocksWorld::Clock::hurried) && !HasFailure()) {
-        nth += long_tests() ? 1 : 1 + nth;
+        nth += sparsely(1 + nth);
       }
       if (HasFailure()) return;
     }
@@ -151,7 +151,7 @@ TEST(RocksWarm, a_recovery_that_fails_at_any_step_leaves_the_store_as_it_was) {
 
 TEST(RocksWarm, an_operation_that_fails_within_a_recovery_leaves_it_repeatable) {
   std::uint64_t nth = 1;
-  for (bool reached = true; reached; nth += long_tests() ? 1 : 5) {
+  for (bool reached = true; reached; nth += sparsely(5)) {
     SCOPED_TRACE(nth);
     RocksWorld world;
     auto warm = must_open(world.options());

@@ -93,9 +93,11 @@ inline unsigned whole_prefix(const Warm& warm, unsigned batches) {
   return last;
 }
 
-/// Whether to take every step of long searches, not a sample of them (environment variable TIDEMARK_LONG).
-inline bool long_tests() {
-  return std::getenv("TIDEMARK_LONG") != nullptr;
+/// How far apart the samples of a long search are: `step`, more when sanitized, 1 with TIDEMARK_LONG in the
+/// environment.
+inline std::uint64_t sparsely(std::uint64_t step) {
+  if (std::getenv("TIDEMARK_LONG") != nullptr) return 1;
+  return kSanitized ? 3 * step : step;
 }
 
 class RocksWorld {
