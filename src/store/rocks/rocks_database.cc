@@ -39,6 +39,7 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
 
 Result<std::shared_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& options, const RocksShared& shared,
                                                            std::string directory) {
+  TM_TRY(make_directories(directory));  // RocksDB would make it too, but calls its absence an error in the log
   const rocksdb::DBOptions db_options = database_options(options, shared);
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   const auto try_open = [&](rocksdb::DB** raw) {

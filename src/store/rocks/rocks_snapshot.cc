@@ -32,6 +32,10 @@ class RocksSnapshot final : public Snapshot {
 
   Result<std::vector<std::optional<std::string>>> get_many(Table table,
                                                            const std::vector<std::string>& keys) const override {
+    if (keys.size() == 1) {  // MultiGet of one key costs nearly twice as much as Get
+      TM_ASSIGN(std::optional<std::string> value, get(table, keys.front()));
+      return std::vector{std::move(value)};
+    }
     const std::vector<rocksdb::Slice> slices(keys.begin(), keys.end());
     std::vector<rocksdb::PinnableSlice> found(keys.size());
     std::vector<rocksdb::Status> statuses(keys.size());
