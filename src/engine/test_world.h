@@ -149,4 +149,51 @@ class EngineWorld {
   std::vector<Notice> notices_;
 };
 
+inline const Receiver* receiver(const Notice& notice, const std::string& user) {
+  for (const Receiver& each : notice.receivers)
+    if (each.user.value == user) return &each;
+  return nullptr;
+}
+
+inline std::vector<Entry> log_of(EngineWorld& world, const std::string& conversation) {
+  std::vector<Entry> log;
+  StoreView view = world.view();
+  view.entries(ConversationId(conversation), Seq(), Seq(1u << 30), Direction::up, [&](const Entry& entry) {
+    log.push_back(entry);
+    return true;
+  });
+  EXPECT_FALSE(view.failure());
+  return log;
+}
+
+struct Group {
+  std::string id;
+  std::uint64_t head = 0;
+};
+
+inline Group make_group(EngineWorld& world, const std::string& owner, std::vector<std::string> members) {
+  CreateGroupCommand command;
+  command.creator = UserId(owner);
+  command.title = "G";
+  for (const std::string& member : members) command.members.emplace_back(member);
+  const auto made = world.get<GroupReply>(command);
+  return {made.group.id.value, made.head.value};
+}
+
+inline RemoveMemberCommand remove(const std::string& by, const Group& group, const std::string& user) {
+  RemoveMemberCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.removed = UserId(user);
+  return command;
+}
+
+inline AddMembersCommand add(const std::string& by, const Group& group, const std::string& user) {
+  AddMembersCommand command;
+  command.user = UserId(by);
+  command.conversation = ConversationId(group.id);
+  command.added = {UserId(user)};
+  return command;
+}
+
 }  // namespace tidemark
