@@ -140,8 +140,8 @@ Change change_of(View& view, const CoreParams& params, const UserId& user, const
     if (parsed->has(user)) change.peer = parsed->peer_of(user);
   }
   // A former member is not told what the group is called by now: he may not see the entry that says so.
-  const Conversation* conversation = member ? view.conversation(row.conversation) : nullptr;
-  if (conversation) change.title = conversation->title;
+  const bool titled = member && change.kind == ConversationKind::group;
+  if (const Conversation* group = titled ? view.conversation(row.conversation) : nullptr) change.title = group->title;
   change.unread = exact_unread(view, params, user, row, head, self_chat);
   if (const std::optional<Entry> last = last_message(view, row, head))
     change.preview = preview_of(*last, params.preview_bytes);

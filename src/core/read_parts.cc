@@ -7,6 +7,9 @@
 #include "core/visibility.h"
 
 namespace tidemark {
+namespace {
+constexpr std::uint64_t kRowsReserved = 64;  // an entry is large: moving a few of them costs more than their room
+}
 
 PageSize page_of(std::uint64_t limit, std::uint64_t bytes) {
   return {limit, 4 * limit, bytes, true};
@@ -32,6 +35,9 @@ Entry seen_by(const UserId& user, Entry entry) {
 Rows read_rows(View& view, const UserId& user, const ConversationId& id, const Intervals& ranges, Direction direction,
                const PageSize& size, std::uint64_t round_max) {
   Rows page;
+  std::uint64_t room = 0;
+  for (const Interval& range : ranges) room += range.to - range.after;
+  page.rows.reserve(std::min({room, size.rows, kRowsReserved}));
   std::uint64_t countable = 0;
   const auto take = [&](const Entry& entry) {
     if (direction == Direction::up && entry.round > round_max) {

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMessagesMax = 2'000;  // a page
 std::set<ConversationId> changed_from(const SyncRun& run, const ConversationId& resume, std::size_t most) {
   std::set<ConversationId> ids;
   run.view.changed_since(run.query.user, run.low, [&](const ConversationId& id) {
-    if (id < resume) return;
+    if (id < resume || (ids.size() == most && id > *ids.rbegin())) return;
     ids.insert(id);
     if (ids.size() > most) ids.erase(std::prev(ids.end()));
   });

@@ -38,6 +38,7 @@ void StoreView::clear_failure() {
   users_.clear();
   conversations_.clear();
   tails_.clear();
+  stands_at_.clear();
   rows_.clear();
 }
 
@@ -79,12 +80,26 @@ const Conversation* StoreView::conversation(const ConversationId& id) {
 
 const std::vector<Entry>& StoreView::tail(const ConversationId& id) {
   auto [place, fresh] = tails_.try_emplace(id);
-  if (fresh)
-    scan_entries(id, Seq(), kLastSeq, Direction::down, [&](const Entry& entry) {
-      place->second.push_back(entry);
-      return place->second.size() < tail_entries_;
+  if (!fresh) return place->second;
+  std::vector<Entry>& last = place->second;
+  if (const auto known = stands_at_.find(id); known != stands_at_.end()) {
+    const Seq below(known->second.value - std::min<std::uint64_t>(known->second.value, tail_entries_));
+    last.reserve(2 * tail_entries_ + 1);
+    bool far = false;
+    const bool read = scan_up(id, below, kLastSeq, [&](Entry&& entry) {
+      last.push_back(std::move(entry));
+      far = last.size() > 2 * tail_entries_;
+      return !far;
     });
-  return place->second;
+    std::ranges::reverse(last);
+    if (read && !last.empty()) return last;
+    last.clear();  // the row was of long ago, or knows more than the log does
+  }
+  scan_down(id, Seq(), kLastSeq, [&](const Entry& entry) {
+    last.push_back(entry);
+    return last.size() < tail_entries_;
+  });
+  return last;
 }
 
 LineHead StoreView::line(const ConversationId& id) {
@@ -126,17 +141,19 @@ void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction d
 
 bool StoreView::scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                              const std::function<bool(const Entry&)>& visit) {
-  return direction == Direction::up ? scan_up(id, after, to, visit) : scan_down(id, after, to, visit);
+  if (direction == Direction::down) return scan_down(id, after, to, visit);
+  return scan_up(id, after, to, [&](const Entry& entry) { return visit(entry); });
 }
 
-bool StoreView::scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit) {
+bool StoreView::scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(Entry&&)>& visit) {
   if (to <= after) return true;
   bool going = true;
   const auto done =
       snapshot_->scan(Table::entries, keys::entry(id, after + 1), keys::entry(id, std::min(to, kLastSeq) + 1),
                       [&](std::string_view key, std::string_view value) {
-                        const auto entry = take(decode_entry(value, seq_in(key)));
-                        return going = entry && visit(*entry);
+                        auto entry = decode_entry(value, seq_in(key));
+                        if (!entry) fail_with(std::move(entry).error());
+                        return going = entry && visit(std::move(*entry));
                       });
   if (!done) fail_with(done.error());
   return going && done;
@@ -167,8 +184,8 @@ bool StoreView::scan_down(const ConversationId& id, Seq after, Seq to, const std
     }
     const Seq low = to - after > piece ? to - piece : after;
     std::vector<Entry> entries;
-    if (!scan_up(id, low, to, [&](const Entry& entry) {
-          entries.push_back(entry);
+    if (!scan_up(id, low, to, [&](Entry&& entry) {
+          entries.push_back(std::move(entry));
           return true;
         }))
       return false;
@@ -187,7 +204,10 @@ UserRecord StoreView::user_record(const UserId& user) {
 
 const UserRecord& StoreView::record(const UserId& user) {
   const auto found = users_.find(user);
-  return found != users_.end() ? found->second : users_.emplace(user, user_record(user)).first->second;
+  if (found != users_.end()) return found->second;
+  const UserRecord& record = users_.emplace(user, user_record(user)).first->second;
+  for (const BlockRow& block : record.block) stands_at_[block.row.conversation] = block.row.head_seq;
+  return record;
 }
 
 UserHead StoreView::user(const UserId& user) {
@@ -208,7 +228,10 @@ const UserConversation* StoreView::user_conversation(const UserId& user, const C
 
 const UserConversation* StoreView::known_row(const UserId& user, const ConversationId& id) {
   auto [place, fresh] = rows_.try_emplace(keys::row(user, id));
-  if (fresh) place->second = stored_row(user, id);
+  if (fresh) {
+    place->second = stored_row(user, id);
+    if (place->second) stands_at_.try_emplace(id, place->second->head_seq);
+  }
   return place->second ? &*place->second : nullptr;
 }
 

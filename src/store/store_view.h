@@ -62,7 +62,7 @@ class StoreView final : public View {
   const std::vector<Entry>& tail(const ConversationId& id);
   bool scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                     const std::function<bool(const Entry&)>& visit);
-  bool scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit);
+  bool scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(Entry&&)>& visit);
   bool scan_down(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit);
   std::optional<Entry> last_entry(const ConversationId& id, Seq after, Seq to);
   void by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
@@ -74,7 +74,8 @@ class StoreView final : public View {
   std::unordered_map<UserId, UserRecord> users_;
   std::unordered_map<ConversationId, std::optional<Conversation>> conversations_;
   const std::size_t tail_entries_;
-  std::unordered_map<ConversationId, std::vector<Entry>> tails_;           // the last entries of a log, descending
+  std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
+  std::unordered_map<ConversationId, Seq> stands_at_;  // heads that rows told of: near the end of the log, or at it
   std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 
-std::shared_ptr<const Snapshot> log_with(const std::vector<std::uint64_t>& seqs) {
+/// A log, and a row that says, truly or not, that it stands at `row_says`.
+std::shared_ptr<const Snapshot> log_with(const std::vector<std::uint64_t>& seqs, std::uint64_t row_says) {
   auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
   Batch batch;
   for (const std::uint64_t seq : seqs) {
@@ -26,6 +27,10 @@ std::shared_ptr<const Snapshot> log_with(const std::vector<std::uint64_t>& seqs)
   // Neighbours on both sides must not be read.
   for (const char* other : {"a_a", "a_c"})
     batch.put(Table::entries, keys::entry(ConversationId(other), Seq(7)), encode(Entry{}));
+  UserConversation row;
+  row.conversation = ConversationId("a_b");
+  row.head_seq = Seq(row_says);
+  batch.put(Table::objects, keys::row(UserId("a"), row.conversation), encode(row));
   EXPECT_TRUE((*warm)->commit(batch));
   return (*warm)->snapshot();
 }
@@ -36,7 +41,8 @@ RC_GTEST_PROP(StoreView, ranges_are_read_the_same_with_and_without_a_known_tail,
   const auto hole_at = *rc::gen::inRange<std::uint64_t>(0, 31);
   std::vector<std::uint64_t> seqs;
   for (std::uint64_t i = 1; i <= size; ++i) seqs.push_back(i <= hole_at ? i : i + (1ULL << 32));
-  const auto snapshot = log_with(seqs);
+  const auto row_says = *rc::gen::element<std::uint64_t>(0, 1, 9, size, size + 1, (1ULL << 32) + size, kEnd);
+  const auto snapshot = log_with(seqs, row_says);
   const auto after = *rc::gen::element<std::uint64_t>(0, 1, 3, 12, hole_at, 1ULL << 32, (1ULL << 32) + 15, kEnd);
   const auto to = *rc::gen::element<std::uint64_t>(0, 1, 5, 20, hole_at, hole_at + 1, (1ULL << 32) + 20, kEnd);
   const auto most = *rc::gen::inRange<std::size_t>(1, 40);
@@ -47,9 +53,12 @@ RC_GTEST_PROP(StoreView, ranges_are_read_the_same_with_and_without_a_known_tail,
       if (seq > after && seq <= to) expected.push_back(seq);
     if (direction == Direction::down) std::reverse(expected.begin(), expected.end());
     if (expected.size() > most) expected.resize(most);
-    for (const bool known : {false, true}) {
+    enum class Known : std::uint8_t { nothing, line, row_and_line };
+    for (const Known known : {Known::nothing, Known::line, Known::row_and_line}) {
       StoreView view(snapshot, tail);
-      if (known) RC_ASSERT(view.line(ConversationId("a_b")).seq == Seq(seqs.empty() ? 0 : seqs.back()));
+      if (known == Known::row_and_line) RC_ASSERT(view.user_conversation(UserId("a"), ConversationId("a_b")));
+      if (known != Known::nothing)
+        RC_ASSERT(view.line(ConversationId("a_b")).seq == Seq(seqs.empty() ? 0 : seqs.back()));
       std::vector<std::uint64_t> got;
       view.entries(ConversationId("a_b"), Seq(after), Seq(to), direction, [&](const Entry& entry) {
         got.push_back(entry.seq.value);
