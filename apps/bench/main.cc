@@ -137,7 +137,7 @@ void print_machine(const Machine& machine, const Options& options) {
   std::fflush(stdout);
 }
 
-int run(Options options) {
+int run(const Options& options) {
   options.json.empty() ? void() : void(std::remove(options.json.c_str()));
   const Machine machine = describe_machine(options.directory);
   print_machine(machine, options);
@@ -193,5 +193,5 @@ int main(int argc, char** argv) {
   if (options.directory.empty()) options.directory = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
   if (!known_work(options.work) || !raise_open_files(options)) return 2;
   catch_interrupts();
-  return run(std::move(options));
+  return run(options);
 }

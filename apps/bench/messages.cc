@@ -48,8 +48,9 @@ std::string MessageMaker::new_id() {
 std::optional<std::uint32_t> index_of(std::string_view text) {
   std::uint32_t index = 0;
   if (text.size() < kDigits) return std::nullopt;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + kDigits, index, 16);
-  if (failed != std::errc() || end != text.data() + kDigits) return std::nullopt;
+  text = text.substr(0, kDigits);
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), index, 16);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return index;
 }
 

@@ -171,7 +171,7 @@ Result<Histogram> Field::read_sync() {
   Histogram histogram;
   for (int i = 0; i < kSyncs; ++i) {
     told.clear();
-    expected = static_cast<std::uint64_t>(i + 1);
+    expected = static_cast<std::uint64_t>(i) + 1;
     pb::ClientFrame frame;
     v1::MutateRequest& mutate = *frame.mutable_mutate();
     mutate.set_number(expected);

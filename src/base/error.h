@@ -11,7 +11,7 @@
 namespace tidemark {
 
 enum class ErrorCode : std::uint16_t {
-#define TIDEMARK_ERROR(name, number, http, retryable, english, chinese) name = number,
+#define TIDEMARK_ERROR(name, number, http, retry, en, zh) name = number,  // NOLINT(bugprone-macro-parentheses)
 #include "errors.def"
 #undef TIDEMARK_ERROR
 };
@@ -68,4 +68,4 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string field = {}, std::
   auto TM_CONCAT(tm_result_, __LINE__) = (expression);                          \
   if (!TM_CONCAT(tm_result_, __LINE__)) [[unlikely]]                            \
     return std::unexpected(std::move(TM_CONCAT(tm_result_, __LINE__)).error()); \
-  declaration = std::move(*TM_CONCAT(tm_result_, __LINE__))
+  declaration = std::move(*TM_CONCAT(tm_result_, __LINE__))  // NOLINT(bugprone-macro-parentheses): it may declare
