@@ -220,9 +220,8 @@ class TestingServer {
       }
       case pb::ClientFrame::kConversationSync: {
         const auto query = conversation_sync_from(frame.conversation_sync());
-        TM_CHECK(query.has_value(), "a conversation sync is well formed");
-        request.operation = replica::ConversationSync{query->conversation, query->after,        query->known,
-                                                      query->limit,        query->touch_cursor, query->to};
+        request.operation = replica::ConversationSync{query.conversation, query.after,        query.known,
+                                                      query.limit,        query.touch_cursor, query.to};
         break;
       }
       case pb::ClientFrame::kHistory: {

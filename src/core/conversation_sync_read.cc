@@ -13,9 +13,9 @@ constexpr std::size_t kKnownMax = 64;
 
 Result<Intervals> known_of(const ConversationSyncQuery& query) {
   if (query.known.size() > kKnownMax)
-    return fail(ErrorCode::OUT_OF_RANGE, "known", "at most " + std::to_string(kKnownMax) + " ranges");
+    return fail(ErrorCode::LIMIT_REACHED, "known", "At most " + std::to_string(kKnownMax) + " ranges.");
   for (const Interval& range : query.known)
-    if (range.to < range.after) return fail(ErrorCode::OUT_OF_RANGE, "known", "a range (after, to] has after <= to");
+    if (range.to <= range.after) return fail(ErrorCode::OUT_OF_RANGE, "known", "after must lie below to.");
   return joined(query.known);
 }
 

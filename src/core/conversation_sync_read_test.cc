@@ -192,8 +192,20 @@ TEST(ConversationSync, refusals_name_the_field) {
   large.limit = 201;
   EXPECT_EQ(refused(large).code, ErrorCode::OUT_OF_RANGE);
   EXPECT_EQ(refused(large).field, "limit");
-  EXPECT_EQ(refused(query(a, id, 0, {interval(5, 3)})).field, "known");
-  EXPECT_EQ(refused(query(a, id, 0, std::vector<Interval>(65))).field, "known");
+}
+
+TEST(ConversationSync, known_ranges_are_at_most_64_and_none_is_empty) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  const auto verdict = [&](std::vector<Interval> known) {
+    const auto answer = read_conversation_sync(world.view, world.params, query(a, id, 0, std::move(known)));
+    if (answer) return std::string("taken");
+    return std::string(error_info(answer.error().code).name) + " " + answer.error().field;
+  };
+  EXPECT_EQ(verdict(std::vector<Interval>(64, interval(3, 5))), "taken");
+  EXPECT_EQ(verdict(std::vector<Interval>(65, interval(3, 5))), "LIMIT_REACHED known");
+  EXPECT_EQ(verdict({interval(5, 3)}), "OUT_OF_RANGE known");
+  EXPECT_EQ(verdict({interval(3, 3)}), "OUT_OF_RANGE known");
 }
 
 TEST(Conformance, S28_the_same_question_has_the_same_answer) {

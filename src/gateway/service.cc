@@ -135,11 +135,10 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     case Operation::kGetUser:
       return admin_call(caller, request, std::move(answer));
     case Operation::kConversationSync: {
-      auto query = conversation_sync_from(request.conversation_sync());
-      if (!query) return answer(std::unexpected(std::move(query).error()));
-      query->user = caller.user;
+      ConversationSyncQuery query = conversation_sync_from(request.conversation_sync());
+      query.user = caller.user;
       return read(
-          [&params, query = std::move(*query)](StoreView& view) {
+          [&params, query = std::move(query)](StoreView& view) {
             return framed(read_conversation_sync(view, params, query), [](pb::ServerFrame& frame, const auto& page) {
               to_pb(page, *frame.mutable_conversation_sync());
             });

@@ -6,6 +6,7 @@
 
 #include "core/conversation_id.h"
 #include "tidemark.pb.h"
+#include "wire/convert_parts.h"
 #include "wire/data_check.h"
 
 namespace tidemark {
@@ -53,18 +54,6 @@ static_assert(static_cast<int>(Mode::rollback) == pb::MODE_ROLLBACK);
 static_assert(static_cast<int>(ConversationKind::group) == pb::CONVERSATION_KIND_GROUP);
 static_assert(static_cast<int>(HistoryForNewcomers::all) == pb::HISTORY_FOR_NEWCOMERS_ALL);
 
-std::vector<UserId> users_from(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  std::vector<UserId> users;
-  users.reserve(static_cast<std::size_t>(names.size()));
-  for (const std::string& name : names) users.emplace_back(name);
-  return users;
-}
-
-void to_pb(const Interval& interval, pb::Interval& out) {
-  out.set_after(interval.after.value);
-  out.set_to(interval.to.value);
-}
-
 void to_pb(const std::vector<Hidden>& hidden, google::protobuf::RepeatedPtrField<pb::Hidden>& out) {
   for (const Hidden& each : hidden) {
     pb::Hidden& made = *out.Add();
@@ -78,21 +67,6 @@ void to_pb(const std::vector<Entry>& entries, const ConversationId& conversation
            google::protobuf::RepeatedPtrField<pb::Message>& out) {
   out.Reserve(static_cast<int>(entries.size()));
   for (const Entry& entry : entries) to_pb(entry, conversation, *out.Add());
-}
-
-void to_pb(const Body& body, pb::Body& out) {
-  out.set_type(body.type);
-  out.set_text(body.text);
-  out.set_summary(body.summary);
-  out.set_data(body.data);
-  for (const Attachment& attachment : body.attachments) {
-    pb::Attachment& made = *out.add_attachments();
-    made.set_url(attachment.url);
-    made.set_size(attachment.size_bytes);
-    made.set_mime(attachment.mime);
-    made.set_hash(attachment.hash);
-  }
-  out.set_encrypted(body.encrypted);
 }
 
 void to_pb(const Preview& preview, const ConversationId& conversation, pb::Preview& out) {
@@ -121,24 +95,12 @@ Result<void> check_name(std::string_view value, std::size_t max, std::string_vie
   return {};
 }
 
-Result<Body> body_from(const pb::Body& body) {
-  Body made;
-  if (!body.type().empty()) made.type = body.type();
-  made.text = body.text();
-  made.summary = body.summary();
-  made.data = body.data();
-  made.encrypted = body.encrypted();
-  for (const pb::Attachment& each : body.attachments())
-    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
-  if (!made.data.empty()) TM_TRY(check_data(made.data));
-  return made;
-}
-
 Result<SendCommand> send_from(const pb::SendRequest& request) {
   SendCommand command;
   TM_TRY(check_name(request.client_msg_id(), 64, "client_msg_id"));
   if (!request.has_body()) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
-  TM_ASSIGN(command.body, body_from(request.body()));
+  command.body = body_from(request.body());
+  if (!command.body.data.empty()) TM_TRY(check_data(command.body.data));
   command.to = UserId(request.to());
   command.conversation = ConversationId(request.conversation_id());
   command.client_msg_id = request.client_msg_id();
@@ -237,17 +199,12 @@ Result<SyncQuery> sync_from(const pb::SyncRequest& request) {
   return query;
 }
 
-Result<ConversationSyncQuery> conversation_sync_from(const pb::ConversationSyncRequest& request) {
-  constexpr int kKnownMax = 64;
-  if (request.known_size() > kKnownMax)
-    return fail(ErrorCode::LIMIT_REACHED, "known", fmt::format("At most {} ranges.", kKnownMax));
+ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request) {
   ConversationSyncQuery query;
   query.conversation = ConversationId(request.conversation_id());
   query.after = Seq(request.after());
-  for (const pb::Interval& each : request.known()) {
-    if (each.after() >= each.to()) return fail(ErrorCode::OUT_OF_RANGE, "known", "after must lie below to.");
-    query.known.push_back({Seq(each.after()), Seq(each.to())});
-  }
+  query.known.reserve(static_cast<std::size_t>(request.known_size()));
+  for (const pb::Interval& each : request.known()) query.known.push_back(interval_from(each));
   query.limit = request.limit();
   query.touch_cursor = Seq(request.touch_cursor());
   query.to = Seq(request.to());

@@ -9,7 +9,6 @@
 namespace tidemark {
 namespace v1 {
 class AddMembersRequest;
-class Body;
 class Change;
 class ChangeGroupRequest;
 class ConversationList;
@@ -36,9 +35,8 @@ class SyncRequest;
 /// The name of a device, an install or a client_msg_id: 1 to `max` bytes of UTF-8 without control characters.
 Result<void> check_name(std::string_view value, std::size_t max, std::string_view field);
 
-/// `data` is checked to be a JSON text within the limits of the design.
-Result<Body> body_from(const pb::Body& body);
-/// The sender's own fields (sender, device, admin) are the caller's to set.
+/// The body's `data` is checked to be a JSON text within the limits of the design. The sender's own fields (sender,
+/// device, admin) are the caller's to set.
 Result<SendCommand> send_from(const pb::SendRequest& request);
 Result<MutateCommand> mutate_from(const pb::MutateRequest& request);
 CreateGroupCommand create_group_from(const pb::CreateGroupRequest& request);
@@ -49,7 +47,7 @@ Result<LoginCommand> login_from(const pb::HelloRequest& request);
 Result<Cursor> cursor_from(const pb::Cursor& cursor);
 /// Without the resume place of bodies "all", which travels in the page token.
 Result<SyncQuery> sync_from(const pb::SyncRequest& request);
-Result<ConversationSyncQuery> conversation_sync_from(const pb::ConversationSyncRequest& request);
+ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request);
 /// Without the page token. At most one of before, after, around and at.
 Result<HistoryQuery> history_from(const pb::HistoryRequest& request);
 

@@ -5,6 +5,7 @@
 
 #include "tidemark.pb.h"
 #include "wire/convert.h"
+#include "wire/convert_parts.h"
 
 namespace tidemark {
 namespace {
@@ -29,17 +30,6 @@ Mode mode_from(pb::Mode mode) {
   return mode == pb::MODE_ROLLBACK ? Mode::rollback : Mode::delta;
 }
 
-std::vector<UserId> users_from(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  std::vector<UserId> users;
-  users.reserve(static_cast<std::size_t>(names.size()));
-  for (const std::string& name : names) users.emplace_back(name);
-  return users;
-}
-
-Interval interval_from(const pb::Interval& interval) {
-  return {Seq(interval.after()), Seq(interval.to())};
-}
-
 std::vector<Hidden> hidden_from(const google::protobuf::RepeatedPtrField<pb::Hidden>& ranges) {
   std::vector<Hidden> hidden;
   for (const pb::Hidden& range : ranges)
@@ -53,19 +43,6 @@ std::vector<Entry> entries_from(const google::protobuf::RepeatedPtrField<pb::Mes
   for (const pb::Message& message : messages)
     if (message.seq() != 0) entries.push_back(entry_from(message));
   return entries;
-}
-
-/// `data` as it came: what a server has stored needs no second check.
-Body stored_body(const pb::Body& body) {
-  Body made;
-  if (!body.type().empty()) made.type = body.type();
-  made.text = body.text();
-  made.summary = body.summary();
-  made.data = body.data();
-  made.encrypted = body.encrypted();
-  for (const pb::Attachment& each : body.attachments())
-    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
-  return made;
 }
 
 Preview preview_from(const pb::Preview& preview) {
@@ -250,21 +227,6 @@ Answer answer_of(const pb::ServerFrame& frame) {
 
 // --------------------------------------------------------------------------------------------------- requests
 
-void put(const Body& body, pb::Body& out) {
-  out.set_type(body.type);
-  out.set_text(body.text);
-  out.set_summary(body.summary);
-  out.set_data(body.data);
-  for (const Attachment& file : body.attachments) {
-    pb::Attachment& made = *out.add_attachments();
-    made.set_url(file.url);
-    made.set_size(file.size_bytes);
-    made.set_mime(file.mime);
-    made.set_hash(file.hash);
-  }
-  out.set_encrypted(body.encrypted);
-}
-
 /// Writes each operation into its place in the frame.
 struct Writer {
   const HelloExtras& extras;
@@ -297,11 +259,7 @@ struct Writer {
     pb::ConversationSyncRequest& out = *frame.mutable_conversation_sync();
     out.set_conversation_id(sync.conversation.value);
     out.set_after(sync.after.value);
-    for (const Interval& range : sync.known) {
-      pb::Interval& made = *out.add_known();
-      made.set_after(range.after.value);
-      made.set_to(range.to.value);
-    }
+    for (const Interval& range : sync.known) to_pb(range, *out.add_known());
     out.set_limit(sync.limit);
     out.set_touch_cursor(sync.touch_cursor.value);
     out.set_to(sync.to.value);
@@ -319,7 +277,7 @@ struct Writer {
     out.set_conversation_id(send.conversation.value);
     out.set_client_msg_id(send.client_msg_id);
     out.set_client_time(send.client_time);
-    put(send.body, *out.mutable_body());
+    to_pb(send.body, *out.mutable_body());
     out.set_reply_to(send.reply_to.value);
     for (const UserId& user : send.mentions) out.add_mentions(user.value);
     out.set_priority(static_cast<pb::Priority>(send.priority));
@@ -358,7 +316,8 @@ Entry entry_from(const pb::Message& message) {
   entry.revision = Seq(message.revision());
   entry.reply_to = Seq(message.reply_to());
   entry.mentions = users_from(message.mentions());
-  if (message.has_body()) entry.body = stored_body(message.body());
+  // Its `data` as it came: what a server has stored needs no second check.
+  if (message.has_body()) entry.body = body_from(message.body());
   if (message.has_member()) {
     MemberChange change;
     change.action = enum_from<MemberAction>(message.member().action());
