@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "client/replica_store.h"
+#include "client/sqlite_store.h"
 #include "core/replica/events.h"
 #include "core/replica/state.h"
 #include "wire/dialect.h"
@@ -68,7 +69,8 @@ struct ClientOptions {
   std::size_t events_max = 10'000;     // that wait for next_event
   /// Called for each event on the client's thread instead of queueing it; must not throw or block for long.
   std::function<void(const ClientEvent&)> on_event;
-  std::shared_ptr<ReplicaStore> store;  // null: in memory
+  /// Where what is held survives the process: open_sqlite_store, one file for each device. Null: in memory.
+  std::shared_ptr<ReplicaStore> store;
 };
 
 /// What a conversation shows: rows as the log has them, then what is still on its way.

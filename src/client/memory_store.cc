@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/replica_store.h"
+#include "client/timeline_gap.h"
 
 namespace tidemark {
 namespace {
@@ -20,14 +21,10 @@ class MemoryReplicaStore final : public ReplicaStore {
     std::vector<TimelineRow> found;
     const auto* stored = store_.conversation(conversation);
     if (stored == nullptr) return found;
-    const replica::ConversationState& state = stored->state;
     auto it = before ? stored->rows.lower_bound(before) : stored->rows.end();
     while (it != stored->rows.begin() && found.size() < limit) {
       --it;
-      const Seq below = it->first - 1;
-      const bool bottom = !below || (state.bottom && below <= *state.bottom);
-      const bool held_below = state.coverage.contains(below) || stored->rows.contains(below);
-      found.push_back({it->second.entry, !bottom && !held_below});
+      found.push_back({it->second.entry, gap_below(stored->state, it->first, stored->rows.contains(it->first - 1))});
     }
     std::ranges::reverse(found);
     return found;
