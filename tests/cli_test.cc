@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "server_process.h"
 
 namespace tidemark::testing {
@@ -112,6 +114,55 @@ TEST_F(Cli, AChatWithoutATerminalSendsLinesAndTellsWhatHappens) {
   EXPECT_EQ(group.exit_code, 0) << group.err;
   EXPECT_THAT(group.out, AllOf(HasSubstr("notice made the group Tuesday lunch\n"), HasSubstr("open group_1\n")));
   EXPECT_THAT(run({"sync"}, "--user", "bob").out, HasSubstr("Tuesday lunch (group_1)"));
+}
+
+TEST(CliUsage, AnUnknownCommandIsNamedAndAllCommandsAreListed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"nope", "--data", "x"}, "tidemark: unknown command \"nope\"\n"},
+      {{"--nope"}, "tidemark: unknown flag \"--nope\"\n"},
+      {{}, "tidemark: give a command\n"}};
+  for (const auto& [words, sentence] : cases) {
+    std::vector<std::string> command = {tidemark_program()};
+    command.insert(command.end(), words.begin(), words.end());
+    const Finished told = run_program(command);
+    EXPECT_EQ(told.exit_code, 2);
+    EXPECT_THAT(told.err, StartsWith(sentence));
+    for (const char* known : {"serve", "token", "send", "history", "sync", "chat", "demo", "config"})
+      EXPECT_THAT(told.err, HasSubstr("\n  " + std::string(known) + " "));
+    EXPECT_EQ(told.out, "");
+  }
+}
+
+TEST(CliUsage, AFlagBeyondItsRangeIsNamedWithWhatIsAllowed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"history", "a_b", "--limit", "0"}, "history: --limit: must be a whole number of 1 or more, not \"0\""},
+      {{"history", "a_b", "--limit", "2x"}, "history: --limit: must be a whole number of 1 or more, not \"2x\""},
+      {{"history", "a_b", "--before", "-3"}, "history: --before: must be a whole number of 1 or more, not \"-3\""},
+      {{"history", "a_b", "--after", "18446744073709551616"},
+       "--after: must be a whole number from 1 to 18446744073709"},
+      {{"sync", "--tail", "51"}, "sync: --tail: must be a whole number from 1 to 50, not \"51\""},
+      {{"sync", "--bodies", "some"}, "sync: --bodies: must be one of none, recent, all, not \"some\""},
+      {{"token", "alice", "--ttl", "0"}, "token: --ttl: must be a whole number from 1 to 315360000, not \"0\""},
+      {{"serve", "--nope"}, "tidemark serve: The following argument was not expected: --nope"}};
+  for (const auto& [words, sentence] : cases) {
+    std::vector<std::string> command = {tidemark_program()};
+    command.insert(command.end(), words.begin(), words.end());
+    const Finished told = run_program(command);
+    EXPECT_EQ(told.exit_code, 2);
+    EXPECT_THAT(told.err, AllOf(HasSubstr(sentence), HasSubstr("--help for more.\n")));
+  }
+}
+
+TEST_F(Cli, ATokenForAMistypedDirectoryIsRefusedAndNothingIsMade) {
+  const std::string typo = server_.data() + "-typo";
+  const Finished none = run_program({tidemark_program(), "token", "alice", "--data", typo});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, AllOf(HasSubstr(typo + " holds no data of Tidemark"),
+                              HasSubstr("Start the server once with --data " + typo + ", or check the path.")));
+  EXPECT_FALSE(std::filesystem::exists(typo));
+  const Finished made = run_program({tidemark_program(), "token", "alice", "--data", server_.data()});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
 }
 
 TEST(CliDemo, TheStoryOfSixDevicesEndsWithNothingLost) {

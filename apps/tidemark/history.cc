@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
+#include "apps/tidemark/flag_checks.h"
 #include "base/ports.h"
 #include "client/terminal/entry_text.h"
 #include "client/terminal/text_table.h"
@@ -20,7 +22,8 @@ namespace {
 
 using namespace terminal;
 
-constexpr int kAllPage = 200;
+constexpr std::uint64_t kPage = 50;
+constexpr std::uint64_t kAllPage = 200;
 
 struct HistoryFlags {
   ClientFlags client;
@@ -29,7 +32,7 @@ struct HistoryFlags {
   std::uint64_t after = 0;
   std::uint64_t around = 0;
   std::int64_t at = 0;
-  int limit = 0;
+  std::uint64_t limit = 0;
   bool all = false;
   bool json = false;
 };
@@ -41,10 +44,9 @@ std::string conversation_of(const HistoryFlags& flags) {
 }
 
 std::string target_of(const HistoryFlags& flags, const std::string& page_token) {
-  std::string target = "/v1/conversations/" + percent_encode(conversation_of(flags)) + "/messages?limit=" +
-                       std::to_string(flags.limit != 0 ? flags.limit
-                                      : flags.all      ? kAllPage
-                                                       : 50);
+  const std::uint64_t limit = flags.limit != 0 ? flags.limit : flags.all ? kAllPage : kPage;
+  std::string target =
+      "/v1/conversations/" + percent_encode(conversation_of(flags)) + "/messages?limit=" + std::to_string(limit);
   if (!page_token.empty()) return target + "&page_token=" + percent_encode(page_token);
   if (flags.before != 0) target += "&before=" + std::to_string(flags.before);
   if (flags.after != 0) target += "&after=" + std::to_string(flags.after);
@@ -138,12 +140,16 @@ void add_history(CLI::App& app, Run& chosen) {
   command->add_option("conversation", flags->conversation, "alice_bob, group_1, or with --user the other user alone")
       ->required()
       ->type_name("CONVERSATION");
-  command->add_option("--limit", flags->limit, "Messages a page [50]")->check(CLI::PositiveNumber)->type_name("N");
+  command->add_option("--limit", flags->limit, "Messages a page [50]")->check(whole_number(1))->type_name("N");
   auto* places = command->add_option_group("place", "Where to read; the newest by default");
-  places->add_option("--before", flags->before, "Messages before this seq")->type_name("SEQ");
-  places->add_option("--after", flags->after, "Messages after this seq")->type_name("SEQ");
-  places->add_option("--around", flags->around, "Messages on both sides of this seq")->type_name("SEQ");
-  places->add_option("--at", flags->at, "Messages around this server time")->type_name("MS");
+  places->add_option("--before", flags->before, "Messages before this seq")->check(whole_number(1))->type_name("SEQ");
+  places->add_option("--after", flags->after, "Messages after this seq")->check(whole_number(1))->type_name("SEQ");
+  places->add_option("--around", flags->around, "Messages on both sides of this seq")
+      ->check(whole_number(1))
+      ->type_name("SEQ");
+  places->add_option("--at", flags->at, "Messages around this server time")
+      ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("MS");
   places->require_option(0, 1);
   command->add_flag("--all", flags->all, "Every page, not only the first");
   command->add_flag("--json", flags->json, "Print the server's answer as it is, a line for each page");

@@ -1,12 +1,55 @@
 // tidemark: the server and the tools beside it, in one binary.
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 
 #include "apps/tidemark/commands.h"
 #include "apps/tidemark/version.h"
 
+namespace tidemark {
+namespace {
+
+/// How a command ends that was not understood; the same as for a wrong setting.
+constexpr int kWrongUsage = 2;
+
+bool is_command(const CLI::App& app, std::string_view word) {
+  return !app.get_subcommands([=](const CLI::App* command) { return command->get_name() == word; }).empty();
+}
+
+/// Says what is wrong, and every command there is.
+int tell_commands(const CLI::App& app, const std::string& what) {
+  fmt::print(stderr, "tidemark: {}\n\nThe commands are:\n", what);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    fmt::print(stderr, "  {:<8}  {}\n", command->get_name(), command->get_description());
+  fmt::print(stderr, "\nMore on each: tidemark COMMAND --help\n");
+  return kWrongUsage;
+}
+
+/// What was wrong with the words of a known command.
+int tell_misuse(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string name = "tidemark " + app.get_subcommands().front()->get_name();
+  fmt::print(stderr, "{}: {}\nRun {} --help for more.\n", name, error.what(), name);
+  return kWrongUsage;
+}
+
+void add_commands(CLI::App& app, Run& chosen) {
+  add_serve(app, chosen);
+  add_token(app, chosen);
+  add_send(app, chosen);
+  add_history(app, chosen);
+  add_sync(app, chosen);
+  add_chat(app, chosen);
+  add_demo(app, chosen);
+  add_config(app, chosen);
+}
+
+}  // namespace
+}  // namespace tidemark
+
 int main(int argc, char** argv) {
+  using namespace tidemark;
   CLI::App app{"Tidemark keeps every message and every device of every user in step.", "tidemark"};
-  app.set_version_flag("--version", tidemark::kVersion);
+  app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
   app.footer(
       "A first message:\n"
@@ -14,15 +57,19 @@ int main(int argc, char** argv) {
       "  tidemark token alice --data ./data\n"
       "  tidemark chat --user alice --data ./data\n"
       "Every setting is explained in tidemark.toml. More: README.md, docs/protocol.md.");
-  tidemark::Run chosen;
-  tidemark::add_serve(app, chosen);
-  tidemark::add_token(app, chosen);
-  tidemark::add_send(app, chosen);
-  tidemark::add_history(app, chosen);
-  tidemark::add_sync(app, chosen);
-  tidemark::add_chat(app, chosen);
-  tidemark::add_demo(app, chosen);
-  tidemark::add_config(app, chosen);
-  CLI11_PARSE(app, argc, argv);
+  Run chosen;
+  add_commands(app, chosen);
+  if (argc < 2) return tell_commands(app, "give a command");
+  const std::string first = argv[1];
+  if (!first.starts_with('-') && !is_command(app, first))
+    return tell_commands(app, fmt::format("unknown command \"{}\"", first));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    if (!app.get_subcommands().empty()) return tell_misuse(app, error);
+    return tell_commands(app, fmt::format("unknown flag \"{}\"", first));
+  }
   return chosen();
 }

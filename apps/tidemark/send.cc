@@ -8,6 +8,7 @@
 
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
+#include "apps/tidemark/flag_checks.h"
 #include "base/ports.h"
 #include "core/uuid7.h"
 #include "tidemark.pb.h"
@@ -92,7 +93,9 @@ void add_send(CLI::App& app, Run& chosen) {
   command->add_flag("--conversation", flags->conversation, "TO is the id of a conversation, whatever it looks like");
   command->add_option("--id", flags->id, "client_msg_id: the same id again never makes a second message")
       ->type_name("CLIENT_MSG_ID");
-  command->add_option("--reply-to", flags->reply_to, "Number of the message that this answers")->type_name("SEQ");
+  command->add_option("--reply-to", flags->reply_to, "Number of the message that this answers")
+      ->check(whole_number(1))
+      ->type_name("SEQ");
   command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
   command->add_flag("--json", flags->json, "Print the server's answer as it is");
   command->callback([flags, &chosen] { chosen = [flags] { return run_send(*flags); }; });

@@ -5,6 +5,7 @@
 
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
+#include "apps/tidemark/flag_checks.h"
 #include "base/ports.h"
 #include "client/terminal/entry_text.h"
 #include "client/terminal/text_table.h"
@@ -22,8 +23,8 @@ struct SyncFlags {
   ClientFlags client;
   std::string cursor;
   std::string bodies;
-  std::uint32_t tail = 0;
-  std::uint32_t limit = 0;
+  std::uint64_t tail = 0;
+  std::uint64_t limit = 0;
   bool all = false;
   bool json = false;
 };
@@ -99,12 +100,13 @@ void add_sync(CLI::App& app, Run& chosen) {
   flags->client.add_to(*command, "--user");
   command->add_option("--cursor", flags->cursor, "Where the sync before ended; nothing: from the beginning")
       ->type_name("CURSOR");
-  command->add_option("--tail", flags->tail, "With the newest N messages of each conversation")
-      ->check(CLI::Range(1, 50))
+  command->add_option("--tail", flags->tail, "With the newest N messages of each conversation, 1 to 50")
+      ->check(whole_number(1, 50))
       ->type_name("N");
-  command->add_option("--bodies", flags->bodies, "With these messages")
-      ->check(CLI::IsMember({"none", "recent", "all"}));
-  command->add_option("--limit", flags->limit, "Conversations a page [the server's default]")->type_name("N");
+  command->add_option("--bodies", flags->bodies, "With these messages")->check(one_of({"none", "recent", "all"}));
+  command->add_option("--limit", flags->limit, "Conversations a page [the server's default]")
+      ->check(whole_number(1))
+      ->type_name("N");
   command->add_flag("--all", flags->all, "Every page, not only the first");
   command->add_flag("--json", flags->json, "Print the server's answer as it is, a line for each page");
   command->callback([flags, &chosen] { chosen = [flags] { return run_sync(*flags); }; });

@@ -2,12 +2,15 @@
 #include <cstdio>
 
 #include "apps/tidemark/commands.h"
+#include "apps/tidemark/flag_checks.h"
 #include "apps/tidemark/settings_flags.h"
 #include "base/ports.h"
 #include "gateway/auth.h"
 
 namespace tidemark {
 namespace {
+
+constexpr std::int64_t kTtlMaxS = 315'360'000;  // ten years, as in the settings
 
 struct TokenFlags {
   SettingsFlags settings;
@@ -21,8 +24,8 @@ struct TokenFlags {
 Result<std::string> mint(const TokenFlags& flags, const Config& config) {
   const SystemClock clock;
   SystemRandom random;
-  // The first token may come before the first start: both make the same keys.
-  TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random));
+  // Only the server makes keys: a mistyped directory must not become one whose tokens no server takes.
+  TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random, Secrets::need));
   MintOptions options;
   options.kind = flags.admin ? TokenKind::admin : TokenKind::user;
   options.level = flags.level;
@@ -39,9 +42,11 @@ void add_token(CLI::App& app, Run& chosen) {
   flags->settings.add_to(*command);
   command->add_option("user", flags->user, "User id")->required()->type_name("USER");
   command->add_flag("--admin", flags->admin, "A token for /v1/admin instead");
-  command->add_option("--level", flags->level, "free, paid or vip")->check(CLI::IsMember({"free", "paid", "vip"}));
+  command->add_option("--level", flags->level, "free, paid or vip")->check(one_of({"free", "paid", "vip"}));
   command->add_option("--device", flags->device, "Only for this device")->type_name("DEVICE");
-  command->add_option("--ttl", flags->ttl_s, "Seconds until it expires [the settings' default]")->type_name("SECONDS");
+  command->add_option("--ttl", flags->ttl_s, "Seconds until it expires [the settings' default]")
+      ->check(whole_number(1, kTtlMaxS))
+      ->type_name("SECONDS");
   command->callback([flags, &chosen] {
     chosen = [flags] {
       const auto config = flags->settings.load();

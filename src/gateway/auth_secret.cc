@@ -21,6 +21,12 @@ std::string_view without_line_end(std::string_view text) {
   return text;
 }
 
+std::string no_secret(const std::filesystem::path& path) {
+  const std::string directory = path.parent_path().string();
+  return directory + " holds no data of Tidemark (no " + path.filename().string() +
+         "). Start the server once with --data " + directory + ", or check the path.";
+}
+
 }  // namespace
 
 Result<void> make_data_directory(const std::string& path) {
@@ -53,8 +59,8 @@ Result<void> check_secret_mode(const std::string& path, std::uint32_t mode, std:
 Result<JwtKey> read_secret(const std::string& path) {
   auto file = read_small_file(path, kSecretFileBytesMax, "data");
   if (!file) {
-    if (file.error().code == ErrorCode::NOT_FOUND)
-      file.error().detail += " The server makes it at its first start; is this the right data directory?";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error) && !error) return fail(ErrorCode::NOT_FOUND, "data", no_secret(path));
     return std::unexpected(std::move(file).error());
   }
   TM_TRY(check_secret_mode(path, file->mode, "data"));

@@ -120,7 +120,8 @@ TEST(Secrets, AToolThatNeedsThemMakesNone) {
   const auto result = reopened(dir, Secrets::need);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::NOT_FOUND);
-  EXPECT_THAT(result.error().detail, HasSubstr("right data directory?"));
+  EXPECT_THAT(result.error().detail,
+              HasSubstr("Start the server once with --data " + dir.path("data") + ", or check the path."));
   EXPECT_FALSE(std::filesystem::exists(dir.path("data")));
   opened(dir);
   EXPECT_TRUE(reopened(dir, Secrets::need));
