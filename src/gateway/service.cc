@@ -48,6 +48,14 @@ class Stopwatch {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
+/// The command as the caller's own.
+template <typename Made>
+Made made_by(const Caller& caller, Made command) {
+  command.user = caller.user;
+  command.device = caller.device;
+  return command;
+}
+
 /// The name of a page's place in a token: small, and only readable by us.
 struct Place {
   std::string bytes;
@@ -183,24 +191,12 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       command.device = caller.device;
       return submit(std::move(command), std::move(answer));
     }
-    case Operation::kAddMembers: {
-      AddMembersCommand command = add_members_from(request.add_members());
-      command.user = caller.user;
-      command.device = caller.device;
-      return submit(std::move(command), std::move(answer));
-    }
-    case Operation::kRemoveMember: {
-      RemoveMemberCommand command = remove_member_from(request.remove_member());
-      command.user = caller.user;
-      command.device = caller.device;
-      return submit(std::move(command), std::move(answer));
-    }
-    case Operation::kChangeGroup: {
-      ChangeGroupCommand command = change_group_from(request.change_group());
-      command.user = caller.user;
-      command.device = caller.device;
-      return submit(std::move(command), std::move(answer));
-    }
+    case Operation::kAddMembers:
+      return submit(made_by(caller, add_members_from(request.add_members())), std::move(answer));
+    case Operation::kRemoveMember:
+      return submit(made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
+    case Operation::kChangeGroup:
+      return submit(made_by(caller, change_group_from(request.change_group())), std::move(answer));
     default:
       return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
   }
