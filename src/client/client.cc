@@ -59,7 +59,10 @@ class Client::Impl final : public LinkHandler {
   auto act(Input input) {
     std::unique_lock lock(mutex_);
     auto result = input(*replica_, now());
-    carry_out();
+    // What is not stored has not happened.
+    if (auto stored = carry_out(); !stored) {
+      if constexpr (requires { result.error(); }) result = std::unexpected(std::move(stored).error());
+    }
     if (options_.on_event && !events_.empty()) link_->wake_at(0);  // its thread tells them
     return result;
   }
@@ -77,8 +80,8 @@ class Client::Impl final : public LinkHandler {
  private:
   Now now() const { return {clock_.steady_ms(), clock_.wall_ms()}; }
   Result<void> build();
-  void carry_out();
-  void rebuild();
+  Result<void> carry_out();
+  void rebuild(const Error& error);
   void queue(std::vector<replica::Event> events);
   void deliver();
 
@@ -90,11 +93,15 @@ class Client::Impl final : public LinkHandler {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<Replica> replica_;
+  /// Set: the replica holds what could not be stored and cannot be built anew; nothing of it may be stored any more.
+  std::optional<Error> ahead_of_store_;
   HelloExtras extras_;
   std::deque<ClientEvent> events_;
   bool lost_ = false;
-  std::int64_t alarm_ms_ = 0;  // when on_timer comes, 0: unset
-  std::string trouble_ = "not connected yet";
+  std::int64_t alarm_ms_ = 0;                  // when on_timer comes, 0: unset
+  std::string trouble_ = "not connected yet";  // why there is no connection
+  bool reason_given_ = false;                  // trouble_ says more than the end of the connection will
+  std::string trouble_told_;                   // by the last LinkEvent
 
   std::unique_ptr<Link> link_;  // last: its thread uses all of the above
 };
@@ -130,6 +137,9 @@ Result<void> Client::Impl::build() {
   replica::DeviceState& device = image.device;
   if (!device.user.empty() && device.user.value != options_.user)
     return fail(ErrorCode::MALFORMED, "store", "It belongs to another user.");
+  if (!device.device.empty() && device.device.value != options_.device)
+    return fail(ErrorCode::MALFORMED, "store",
+                "It belongs to the device " + device.device.value + ": take that name, or another store.");
   if (device.install.empty()) {
     device.user = UserId(options_.user);
     device.device = DeviceId(options_.device);
@@ -146,9 +156,19 @@ Result<void> Client::Impl::build() {
 // ----------------------------------------------------------------------------------------------------- outputs
 
 /// REQUIRES: the lock.
-void Client::Impl::carry_out() {
+Result<void> Client::Impl::carry_out() {
   replica::Outputs outputs = replica_->take_outputs();
-  if (!outputs.batch.empty() && !store_->apply(outputs.batch)) return rebuild();
+  if (ahead_of_store_) {
+    const Error error = *ahead_of_store_;
+    rebuild(error);
+    return std::unexpected(error);
+  }
+  if (!outputs.batch.empty()) {
+    if (auto stored = store_->apply(outputs.batch); !stored) {
+      rebuild(stored.error());
+      return stored;
+    }
+  }
   for (const replica::Request& request : outputs.requests)
     link_->send(encode_request(options_.dialect, request, extras_));
   if (outputs.close_link) link_->drop();
@@ -160,6 +180,8 @@ void Client::Impl::carry_out() {
     if (link->state == LinkState::refused && !link->kick.empty()) link_->retire();
     if (link->error) trouble_ = link->error->message();
     if (!link->kick.empty()) trouble_ = "the server ended the session: " + link->kick;
+    reason_given_ = reason_given_ || link->error || !link->kick.empty();
+    trouble_told_ = trouble_;
   }
   if (!outputs.events.empty()) queue(std::move(outputs.events));
   if (const std::int64_t next = replica_->next_tick_ms(); alarm_ms_ == 0 || next < alarm_ms_) {
@@ -167,14 +189,23 @@ void Client::Impl::carry_out() {
     link_->wake_at(next);
   }
   changed_.notify_all();
+  return {};
 }
 
 /// Nothing of the input counts: the replica begins again from what is stored, on a new connection.
-void Client::Impl::rebuild() {
+void Client::Impl::rebuild(const Error& error) {
+  trouble_ = "the local store: " + error.detail;
+  reason_given_ = true;
   link_->drop();
-  if (build()) return;
-  trouble_ = "the local store cannot be read";
-  link_->retire();
+  ahead_of_store_.reset();
+  if (const auto built = build(); !built) {
+    ahead_of_store_ = built.error();
+    trouble_ = "the local store: " + built.error().detail;
+    link_->retire();
+  }
+  trouble_told_ = trouble_;
+  queue({LinkEvent{LinkState::offline, std::nullopt, {}}});
+  changed_.notify_all();
 }
 
 void Client::Impl::queue(std::vector<replica::Event> events) {
@@ -205,8 +236,9 @@ void Client::Impl::on_open() {
     const std::lock_guard lock(mutex_);
     extras_.token = std::move(token);
     trouble_.clear();
+    reason_given_ = false;
     replica_->on_connected(now());
-    carry_out();
+    (void)carry_out();
     extras_.token.clear();
   }
   deliver();
@@ -222,7 +254,7 @@ void Client::Impl::on_message(std::string_view bytes) {
   {
     const std::lock_guard lock(mutex_);
     replica_->on_frame(now(), std::move(*frame));
-    carry_out();
+    (void)carry_out();
   }
   deliver();
 }
@@ -230,9 +262,16 @@ void Client::Impl::on_message(std::string_view bytes) {
 void Client::Impl::on_closed(const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
-    if (trouble_.empty()) trouble_ = why;
+    if (!reason_given_) trouble_ = why;
+    reason_given_ = false;
     replica_->on_disconnected(now());
-    carry_out();
+    (void)carry_out();
+    if (trouble_ != trouble_told_) {
+      // The state is the same, and there is more to know of it.
+      trouble_told_ = trouble_;
+      queue({LinkEvent{replica_->link(), std::nullopt, {}}});
+      changed_.notify_all();
+    }
   }
   deliver();
 }
@@ -242,7 +281,7 @@ void Client::Impl::on_timer() {
     const std::lock_guard lock(mutex_);
     alarm_ms_ = 0;
     replica_->on_tick(now());
-    carry_out();
+    (void)carry_out();
   }
   deliver();
 }
@@ -281,6 +320,7 @@ bool Client::Impl::wait_settled(std::int64_t timeout_ms) {
 std::string Client::Impl::trouble() const {
   const std::lock_guard lock(mutex_);
   const LinkState state = replica_->link();
+  if (ahead_of_store_) return trouble_;
   return state == LinkState::in_step || state == LinkState::catching_up ? "" : trouble_;
 }
 
@@ -323,6 +363,10 @@ Result<void> Client::resend(std::uint64_t local_id) {
 
 Result<void> Client::discard(std::uint64_t local_id) {
   return impl_->act([&](Replica& replica, Now now) { return replica.discard(now, local_id); });
+}
+
+std::uint64_t Client::next_local_id() const {
+  return impl_->look([](const Replica& replica) { return replica.device().next_local_id; });
 }
 
 Result<void> Client::mark_read(const ConversationId& conversation, Seq seq) {

@@ -89,6 +89,9 @@ class Client {
   /// Ends the connection. Not from on_event.
   ~Client();
 
+  // All that changes something is stored when it returns; the store's error (field "store") means that it has not
+  // happened, as when its disk is full.
+
   // Sending. The local id names the message until OutboxEvent says `sent` with its seq.
 
   /// MALFORMED for an impossible address, TOO_LARGE, LIMIT_REACHED when too much waits.
@@ -98,6 +101,9 @@ class Client {
   /// Sends an undecided or failed message again, as a new one; or forgets it. MESSAGE_NOT_FOUND.
   Result<void> resend(std::uint64_t local_id);
   Result<void> discard(std::uint64_t local_id);
+  /// What the next message will be called. Local ids count 1, 2, 3 ... in a store, and none is given twice, so that
+  /// whoever sends from a list can tell after a restart how far he came.
+  std::uint64_t next_local_id() const;
 
   // Reading. CONVERSATION_NOT_FOUND when the device does not hold it.
 
@@ -125,7 +131,7 @@ class Client {
   /// The next event, waiting at most `timeout_ms`; nothing when none came. Not used together with on_event.
   std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
   LinkState link() const;
-  /// Why there is no connection, in words; "" while there is one.
+  /// Why there is no connection, in words; "" while there is one. A LinkEvent comes when it is another.
   std::string link_trouble() const;
   /// Waits until everything is held and everything told, or the time is over; whether it came to that.
   bool wait_settled(std::int64_t timeout_ms);

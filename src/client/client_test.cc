@@ -294,10 +294,131 @@ TEST(Client, AStoreOutlivesItsClient) {
   ASSERT_TRUE(again->wait_settled(kPatienceMs));
   EXPECT_EQ(server.with([](replica::TestServer& rules) { return rules.syncs; }), syncs) << "nothing had changed";
 
+  options.device = "phone";
+  const auto device = Client::start(options);
+  ASSERT_FALSE(device.has_value());
+  EXPECT_NE(device.error().detail.find("the device desktop"), std::string::npos);
   options.user = "1002";
   const auto other = Client::start(options);
   ASSERT_FALSE(other.has_value());
   EXPECT_EQ(other.error().field, "store");
+}
+
+TEST(Client, AFileOutlivesTheProcessAndWhatWaitedInItIsSent) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "tidemark_client_XXXXXX").string();
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::string path = pattern + "/anna.db";
+  std::uint16_t port = 0;
+  {
+    TestingServer server;
+    port = server.port();
+    ClientOptions options = options_for(server.url(), "1001");
+    options.store = std::move(*open_sqlite_store(path));
+    const auto anna = start(options);
+    ASSERT_TRUE(anna->send_text("1002", "hello").has_value());
+    ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  }
+  ClientOptions options = options_for("ws://127.0.0.1:" + std::to_string(port) + "/v1/ws", "1001");
+  {
+    options.store = std::move(*open_sqlite_store(path));
+    const auto anna = start(options);
+    EXPECT_THAT(texts(*anna, kChat), ElementsAre("hello"));
+    ASSERT_TRUE(anna->send_text("1002", "nobody is there").has_value());
+  }
+  options.store = nullptr;  // with it the lock goes
+  TestingServer server;
+  options.url = server.url();
+  options.store = std::move(*open_sqlite_store(path));
+  const auto anna = start(options);
+  ASSERT_EQ(anna->outbox().size(), 1u);
+  EXPECT_EQ(anna->outbox()[0].local_id, 2u);
+  EXPECT_EQ(anna->next_local_id(), 3u);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_TRUE(anna->outbox().empty());
+  EXPECT_EQ(server.with([](replica::TestServer& rules) { return rules.view.line(kChat).seq; }), Seq(1));
+  std::filesystem::remove_all(pattern);
+}
+
+TEST(Client, TheReasonOfTheFirstRefusedConnectionIsTold) {
+  std::uint16_t port = 0;
+  {
+    const TestingServer gone;
+    port = gone.port();
+  }
+  const auto anna = start(options_for("ws://127.0.0.1:" + std::to_string(port) + "/v1/ws", "1001"));
+  const auto told = await<LinkEvent>(*anna);
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->state, LinkState::offline);
+  EXPECT_EQ(anna->link_trouble(), "Connection refused");
+  EXPECT_FALSE(anna->next_event(200).has_value()) << "the same reason is told once";
+  // A better one later takes its place.
+  TestingServer server(port);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_EQ(anna->link_trouble(), "");
+}
+
+/// A store on a disk that fails when it is told to.
+class FailingStore final : public ReplicaStore {
+ public:
+  std::atomic<bool> full = false;
+  std::atomic<bool> unreadable = false;
+  Result<void> apply(const replica::StoreBatch& batch) override {
+    if (full) return fail(ErrorCode::RETRY_LATER, "store", "There is no room.");
+    return store_->apply(batch);
+  }
+  Result<replica::StoreImage> load() override {
+    if (unreadable) return fail(ErrorCode::RETRY_LATER, "store", "The disk is gone.");
+    return store_->load();
+  }
+  Result<std::vector<TimelineRow>> rows(const ConversationId& conversation, Seq before, std::size_t limit) override {
+    return store_->rows(conversation, before, limit);
+  }
+
+ private:
+  std::unique_ptr<ReplicaStore> store_ = make_memory_store();
+};
+
+TEST(Client, WhatCouldNotBeStoredIsRefusedAndNothingElseIsLost) {
+  TestingServer server;
+  const auto store = std::make_shared<FailingStore>();
+  ClientOptions options = options_for(server.url(), "1001");
+  options.store = store;
+  const auto anna = start(options);
+  ASSERT_TRUE(anna->send_text("1002", "before").has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  store->full = true;
+  const auto refused = anna->send_text("1002", "on a full disk");
+  ASSERT_FALSE(refused.has_value()) << "it would be gone with the process";
+  EXPECT_EQ(refused.error().detail, "There is no room.");
+  EXPECT_TRUE(anna->outbox().empty());
+  server.with([](replica::TestServer& rules) { return rules.send(UserId("1002"), UserId("1001"), "meanwhile"); });
+  ASSERT_TRUE(await<LinkEvent>(*anna, [](const auto& event) { return event.state == LinkState::offline; }));
+  EXPECT_EQ(anna->link_trouble(), "the local store: There is no room.");
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("before"));
+  store->full = false;
+  ASSERT_TRUE(anna->send_text("1002", "after").has_value());
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("before", "meanwhile", "after"));
+}
+
+TEST(Client, WhatIsAheadOfItsStoreStoresNothingMore) {
+  TestingServer server;
+  const auto store = std::make_shared<FailingStore>();
+  ClientOptions options = options_for(server.url(), "1001");
+  options.store = store;
+  const auto anna = start(options);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  store->full = store->unreadable = true;
+  ASSERT_FALSE(anna->send_text("1002", "one").has_value());
+  EXPECT_EQ(anna->link_trouble(), "the local store: The disk is gone.");
+  store->full = false;
+  ASSERT_FALSE(anna->send_text("1002", "two").has_value()) << "it would be stored behind what is missing";
+  store->unreadable = false;
+  anna->reconnect();
+  int refused = 0;  // once, unless the new connection was the first to read it again
+  while (!anna->send_text("1002", "three")) ASSERT_LT(++refused, 2);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre("three"));
 }
 
 TEST(Client, WrongOptionsAreNamed) {
