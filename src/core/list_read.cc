@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include "core/conversation_id.h"
+#include "core/preview.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
-#include "core/text_cut.h"
 #include "core/unread.h"
 #include "core/visibility.h"
 
@@ -25,20 +25,6 @@ std::optional<Entry> last_message(View& view, const UserConversation& row, const
     if (top && visible(row, top)) return view.entry(row.conversation, top);
   }
   return std::nullopt;
-}
-
-Preview preview_of(const Entry& entry, std::size_t bytes_max) {
-  Preview preview;
-  preview.seq = entry.seq;
-  preview.sender = entry.sender;
-  preview.server_time = entry.server_time;
-  preview.state = entry.state;
-  if (entry.dead()) return preview;
-  preview.type = entry.body.type;
-  const TextCut text = cut_text(entry.body.summary.empty() ? entry.body.text : entry.body.summary, bytes_max);
-  preview.text = text.text;
-  preview.cut = text.cut;
-  return preview;
 }
 
 /// The unread number, exact even where the row's checkpoint lags behind its floor.

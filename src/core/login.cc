@@ -83,7 +83,7 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
   TM_TRY(check_user_id(command.user, "user"));
   constexpr std::string_view kLevels[] = {"", "free", "paid", "vip"};
   if (std::ranges::find(kLevels, command.level) == std::end(kLevels))
-    return fail(ErrorCode::OUT_OF_RANGE, "level", "free, paid, vip, or empty for the token's.");
+    return fail(ErrorCode::OUT_OF_RANGE, "level", "One of free, paid, vip, or empty for the token's.");
   Draft draft(view, context);
   UserHead& user = draft.edit_user(command.user);
   user.level = command.level;

@@ -75,7 +75,7 @@ Seq as_of(const UserConversation& row, Seq head) {
 
 Result<std::uint32_t> limit_of(std::uint32_t asked, std::uint32_t standard, std::uint32_t most,
                                std::string_view field) {
-  if (asked > most) return fail(ErrorCode::OUT_OF_RANGE, std::string(field), "1 to " + std::to_string(most));
+  if (asked > most) return fail(ErrorCode::OUT_OF_RANGE, std::string(field), "1 to " + std::to_string(most) + ".");
   return asked == 0 ? standard : asked;
 }
 

@@ -14,15 +14,15 @@ namespace {
 Result<void> check_place(const SyncRun& run) {
   const SyncQuery& query = run.query;
   if (!query.p0) {
-    if (query.below) return fail(ErrorCode::OUT_OF_RANGE, "below", "below goes with the p0 of the page before");
+    if (query.below) return fail(ErrorCode::OUT_OF_RANGE, "below", "It goes with the p0 of the page before.");
     return {};
   }
   if (query.p0 > run.head || query.p0 < run.low)
-    return fail(ErrorCode::OUT_OF_RANGE, "p0", "from the cursor's mark to the head");
+    return fail(ErrorCode::OUT_OF_RANGE, "p0", "From the cursor's mark to the head.");
   if (query.p0_round == 0 || query.p0_round < run.low_round || query.p0_round > run.view.round())
-    return fail(ErrorCode::OUT_OF_RANGE, "p0_round", "as the page before said");
+    return fail(ErrorCode::OUT_OF_RANGE, "p0_round", "As the page before said.");
   if (query.below && (query.below > query.p0 || query.below < run.low))
-    return fail(ErrorCode::OUT_OF_RANGE, "below", "from the cursor's mark to p0");
+    return fail(ErrorCode::OUT_OF_RANGE, "below", "From the cursor's mark to p0.");
   return {};
 }
 
@@ -41,10 +41,10 @@ Result<SyncRun> run_of(View& view, const CoreParams& params, const SyncQuery& qu
   run.p0_round = query.p0 ? query.p0_round : round;
   TM_ASSIGN(run.limit, limit_of(query.limit, params.sync_default, params.sync_max));
   if (query.byte_budget > params.sync_bytes_max)
-    return fail(ErrorCode::OUT_OF_RANGE, "byte_budget", "at most " + std::to_string(params.sync_bytes_max));
+    return fail(ErrorCode::OUT_OF_RANGE, "byte_budget", "At most " + std::to_string(params.sync_bytes_max) + ".");
   run.bytes = query.byte_budget ? query.byte_budget : params.sync_bytes_default;
   if (query.bodies == Bodies::recent && (query.recent == 0 || query.recent > params.recent_max))
-    return fail(ErrorCode::OUT_OF_RANGE, "recent", "1 to " + std::to_string(params.recent_max));
+    return fail(ErrorCode::OUT_OF_RANGE, "recent", "1 to " + std::to_string(params.recent_max) + ".");
   return run;
 }
 
