@@ -109,7 +109,7 @@ TEST(Conformance, F14_walks_end_and_bad_arguments_are_refused) {
     const Error error = refusal(world, query(b, id, limit));
     EXPECT_EQ(error.code, ErrorCode::OUT_OF_RANGE);
     EXPECT_EQ(error.field, "limit");
-    EXPECT_EQ(error.detail, "1 to 200");
+    EXPECT_EQ(error.detail, "1 to 200.");
   }
   const HistoryPage beyond = page(world, after(query(b, id), 5'000));
   EXPECT_TRUE(beyond.messages.empty());
