@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "gateway/link_socket.h"
 #include "wire/http_parser.h"
 #include "wire/tls.h"
 #include "wire/websocket.h"
@@ -36,30 +37,27 @@ class ConnectionOwner {
   virtual bool stopping() const = 0;
 };
 
-class Connection final : public std::enable_shared_from_this<Connection> {
+class Connection final : public LinkSocket, public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
   Connection(std::uint64_t id, Socket socket, std::string address, ConnectionOwner& owner, HttpLimits http,
              std::unique_ptr<TlsFilter> tls);
-  ~Connection();
+  ~Connection() override;
 
   void start();
-  /// Queues plain bytes.
-  void send(std::string_view bytes);
+  void send(std::string_view bytes) override;
   /// Queues the answer to the last request, and goes on with the next or closes.
   void respond(const HttpReply& reply);
   /// Writes what is queued as far as the socket takes it.
   void flush();
   /// Ends after what is queued has left, or at `write_timeout_ms` of the owner.
-  void finish();
+  void finish() override;
   /// Ends at once.
   void close();
-  /// Input is not read while paused: the peer feels it as a full window.
-  void pause(bool paused);
-  /// The socket has not taken everything yet.
-  bool blocked() const { return blocked_; }
+  void pause(bool paused) override;
+  bool blocked() const override { return blocked_; }
 
-  std::uint64_t id() const { return id_; }
+  std::uint64_t id() const override { return id_; }
   const std::string& address() const { return address_; }
   WsLink* link() { return link_.get(); }
   bool in_request() const { return in_request_; }

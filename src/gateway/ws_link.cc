@@ -1,7 +1,6 @@
 #include "gateway/ws_link.h"
 
 #include "base/check.h"
-#include "gateway/connection.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 
@@ -15,10 +14,10 @@ constexpr std::uint16_t kClosePolicy = 1008;
 
 }  // namespace
 
-WsLink::WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer)
-    : connection_(connection),
+WsLink::WsLink(LinkSocket& socket, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer)
+    : socket_(socket),
       owner_(owner),
-      id_(connection.id()),
+      id_(socket.id()),
       dialect_(dialect),
       codec_(WebSocketCodec::Role::server, limits),
       bearer_(std::move(bearer)),
@@ -42,7 +41,7 @@ void WsLink::on_bytes(std::span<char> bytes) {
       case WebSocketEvent::Kind::ping: {
         std::string pong;
         encode_frame(pong, WebSocketOpcode::pong, event.data);
-        connection_.send(pong);
+        socket_.send(pong);
         break;
       }
       case WebSocketEvent::Kind::pong:
@@ -77,13 +76,19 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
   waiting_bytes_ += frame->ByteSizeLong();
   waiting_->push_back(std::move(frame));
   run_waiting();
-  if (crowded(1) && !std::exchange(paused_, true)) connection_.pause(true);
+  if (full() && !std::exchange(paused_, true)) socket_.pause(true);
 }
 
-bool WsLink::crowded(std::size_t share) const {
-  const std::size_t waiting = waiting_ ? waiting_->size() : 0;
-  return waiting + changes_running_ >= owner_.unanswered_max() / share ||
-         waiting_bytes_ >= owner_.unanswered_bytes_max() / share;
+bool WsLink::full() const {
+  return unanswered() >= owner_.unanswered_max() || waiting_bytes_ >= owner_.unanswered_bytes_max();
+}
+
+bool WsLink::half_empty() const {
+  return unanswered() <= owner_.unanswered_max() / 2 && waiting_bytes_ <= owner_.unanswered_bytes_max() / 2;
+}
+
+std::size_t WsLink::unanswered() const {
+  return (waiting_ ? waiting_->size() : 0) + changes_running_;
 }
 
 void WsLink::hello(const pb::ClientFrame& frame) {
@@ -139,7 +144,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
 }
 
 void WsLink::run_waiting() {
-  while (state_ == State::welcomed && waiting_ && !waiting_->empty() && !connection_.blocked()) {
+  while (state_ == State::welcomed && waiting_ && !waiting_->empty() && !socket_.blocked()) {
     const bool change = Service::changes(*waiting_->front());
     if (read_running_ || (!change && changes_running_ > 0)) return;
     std::unique_ptr<pb::ClientFrame> next = std::move(waiting_->front());
@@ -181,9 +186,9 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
     send_error(request.id(), result.error());
   }
   run_waiting();
-  if (paused_ && !crowded(2)) {
+  if (paused_ && half_empty()) {
     paused_ = false;
-    connection_.pause(false);
+    socket_.pause(false);
   }
 }
 
@@ -234,7 +239,7 @@ void WsLink::hint(Mark head) {
 }
 
 bool WsLink::blocked() const {
-  return connection_.blocked();
+  return socket_.blocked();
 }
 
 void WsLink::on_unblocked() {
@@ -251,8 +256,8 @@ void WsLink::send(const pb::ServerFrame& frame) {
 
 void WsLink::send_payload(std::string_view payload) {
   const WebSocketOpcode opcode = dialect_ == Dialect::json ? WebSocketOpcode::text : WebSocketOpcode::binary;
-  connection_.send(WebSocketHeader(opcode, payload.size()).view());
-  connection_.send(payload);
+  socket_.send(WebSocketHeader(opcode, payload.size()).view());
+  socket_.send(payload);
 }
 
 void WsLink::send_error(std::uint64_t id, const Error& error) {
@@ -276,9 +281,9 @@ void WsLink::end(std::uint16_t close_code, std::string_view reason) {
   if (state_ == State::ended) return;
   std::string frame;
   encode_close(frame, close_code, reason);
-  connection_.send(frame);
+  socket_.send(frame);
   on_closed();
-  connection_.finish();
+  socket_.finish();
 }
 
 void WsLink::on_closed() {

@@ -8,6 +8,7 @@
 
 #include "engine/delivery.h"
 #include "gateway/auth.h"
+#include "gateway/link_socket.h"
 #include "gateway/service.h"
 #include "wire/dialect.h"
 #include "wire/websocket.h"
@@ -18,7 +19,6 @@ namespace v1 {
 class Cursor;
 }
 
-class Connection;
 class WsLink;
 
 /// What a link needs of its server.
@@ -43,10 +43,10 @@ class LinkOwner {
 
 class WsLink final {
  public:
-  WsLink(Connection& connection, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer);
+  WsLink(LinkSocket& socket, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer);
   ~WsLink();
 
-  // From the connection.
+  // From the socket.
   void on_bytes(std::span<char> bytes);
   void on_unblocked();
   void on_closed();
@@ -56,7 +56,7 @@ class WsLink final {
   void hint(Mark head);
   bool blocked() const;
 
-  /// Tells the client why, then ends the connection. A terminal kick is not followed by a reconnect.
+  /// Tells the client why, then ends the link. A terminal kick is not followed by a reconnect.
   enum class Reconnect : std::uint8_t { no, yes };
   void kick(std::string_view code, std::string_view message, Reconnect reconnect);
 
@@ -77,7 +77,9 @@ class WsLink final {
   void hello(const pb::ClientFrame& frame);
   void welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply);
   void run_waiting();
-  bool crowded(std::size_t share) const;
+  std::size_t unanswered() const;
+  bool full() const;
+  bool half_empty() const;
   void start(std::unique_ptr<pb::ClientFrame> frame);
   void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
   void heartbeat(const pb::ClientFrame& frame);
@@ -87,7 +89,7 @@ class WsLink final {
   void end(std::uint16_t close_code, std::string_view reason);
   void acknowledge_cursor(const pb::Cursor& cursor);
 
-  Connection& connection_;
+  LinkSocket& socket_;
   LinkOwner& owner_;
   const SessionId id_;
   const Dialect dialect_;
