@@ -212,6 +212,34 @@ TEST(Conformance, S19_new_messages_during_paging) {
   EXPECT_EQ(device.replica->held_pushes(), 0u);
 }
 
+TEST(Replica, APushThatDoesNotFollowWhatTheDescentBroughtIsPulled) {
+  // A conversation that changes while the pages come moves above p0, so no page has it. What is pushed of it next tells
+  // of one entry alone.
+  TestServer server;
+  Options options;
+  options.sync_limit = 2;
+  TestDevice device(kAnna, DeviceId("d1"), options);
+  send_numbered(server, 1, 1);
+  TestLink& first = join(server, device);
+  device.disconnect();
+  server.disconnect(first);
+  send_numbered(server, 2, 4);
+  for (int i = 1; i <= 2; ++i) server.send(UserId("20" + std::to_string(i)), kAnna, "hello");
+
+  TestLink& link = server.connect(kAnna);
+  device.connect();
+  server.receive(link, device.expect<Hello>());
+  while (!link.down.empty()) device.frame(next_down(link));
+  server.receive(link, device.expect<Sync>());
+  device.frame(next_down(link));
+  link.armed = true;
+  send_numbered(server, 5, 5);
+  settle(server, device, link);
+  EXPECT_EQ(device.object(kChat).unread, (Unread{5, true}));
+  EXPECT_EQ(device.object(kChat).head_seq, Seq(5));
+  EXPECT_EQ(device.store.device().cursor.mark, server.view.user(kAnna).mark);
+}
+
 TEST(Conformance, S27_stale_response) {
   TestServer server;
   TestDevice device(kAnna);

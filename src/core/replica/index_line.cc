@@ -211,8 +211,12 @@ void IndexLine::advance(HeldPush& held) {
   const Mark stands = ws_.device().cursor.mark;
   if (!held.index_done && item.index_to <= stands) held.index_done = true;
   if (!held.index_done && chains() && item.index_after == stands) {
-    take_index(item);
-    held.index_done = true;
+    if (conversations_.follows(item)) {
+      take_index(item);
+      held.index_done = true;
+    } else {
+      pull_now_ = true;
+    }
   }
   if (held.entry_done) return;
   const bool settled = held.index_done && item.index_to;
