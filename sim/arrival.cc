@@ -1,0 +1,118 @@
+// Once faults have stopped: everybody is in step (I19), shows what the logs say (I5, I7, I8), counts unread as it is
+// defined (I12), and a new device shows the same as an old one.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/reads.h"
+#include "sim/world.h"
+#include "store/store_view.h"
+
+namespace tidemark::sim {
+
+bool World::all_settled() const {
+  return std::ranges::all_of(devices_, &SimDevice::settled);
+}
+
+void World::check_arrived() {
+  // Two processes of one device end each other's links for ever: only one of them can be in step.
+  std::map<std::pair<UserId, DeviceId>, bool> settled;
+  for (const SimDevice& device : devices_) settled[{device.user(), device.name().device}] |= device.settled();
+  for (const auto& [name, arrived] : settled)
+    if (!arrived) throw Violation("I19", name.first.value + "/" + name.second.value + " is not in step");
+  look_at_log();
+  for (SimDevice& device : devices_)
+    if (device.settled()) check_device(device);
+  for (const UserId& user : users_) {
+    run_bot(user);
+    check_bot(user);
+  }
+}
+
+void World::check_bot(const UserId& user) {
+  for (const auto& [id, log] : book_.logs()) {
+    const Sight sight = book_.sight(id, user);
+    for (const auto& [seq, entry] : log) {
+      const bool got = bot_messages_[user].contains({id, seq});
+      if (sight.sees(seq) != got)
+        throw Violation("I15", fmt::format("{}'s bot {} {}:{}", user.value, got ? "should not have" : "never got",
+                                           id.value, seq.value));
+    }
+  }
+}
+
+void World::check_device(SimDevice& device) {
+  StoreView view(server_.snapshot());
+  const auto mark = view.user(device.user()).mark;
+  if (device.store().device().cursor.mark != mark)
+    throw Violation("I19", fmt::format("{} stands at {} of {}", device.name().shown,
+                                       device.store().device().cursor.mark.value, mark.value));
+  std::size_t expected = 0;
+  for (const auto& [id, log] : book_.logs()) {
+    const Sight sight = book_.sight(id, device.user());
+    if (sight.spans.empty()) continue;
+    ++expected;
+    const auto* stored = device.store().conversation(id);
+    if (stored == nullptr) throw Violation("I5", device.name().shown + " does not know of " + id.value);
+    check_object(device, stored->state.object, sight);
+    check_rows(device, *stored, sight);
+  }
+  if (device.store().conversations().size() != expected)
+    throw Violation("I10", fmt::format("{} lists {} conversations instead of {}", device.name().shown,
+                                       device.store().conversations().size(), expected));
+}
+
+void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight) {
+  const ConversationId& id = stored.state.id();
+  for (const auto& [seq, entry] : book_.log(id)) {
+    const bool held = stored.rows.contains(seq);
+    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.name().shown);
+    if (held && !sight.sees(seq)) throw Violation("I10", named + " may not be seen");
+    if (!held && sight.sees(seq) && stored.state.coverage.contains(seq))
+      throw Violation("I5", named + " is missing from a range that the device says it holds");
+    if (!held) continue;
+    const replica::StoredRow& row = stored.rows.at(seq);
+    if (row.note.provisional && stored.state.coverage.contains(seq))
+      throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
+    if (row.entry->body.text != entry.body.text || row.entry->state != entry.state)
+      throw Violation("I7", named + " is not as the log has it");
+  }
+}
+
+/// REQUIRES: the device is in step.
+void World::check_object(const SimDevice& device, const Change& object, const Sight& sight) {
+  const ConversationId& id = object.conversation;
+  const auto fault = [&](const char* invariant, const std::string& what) {
+    throw Violation(invariant, fmt::format("{} on {}: {}", id.value, device.name().shown, what));
+  };
+  const LogBook::Log& log = book_.log(id);
+  const Seq head = sight.member() ? log.rbegin()->first : sight.spans.back().leave;
+  if (object.member != sight.member()) fault("I8", "membership differs");
+  if (object.head_seq != head) fault("I8", fmt::format("head {} instead of {}", object.head_seq.value, head.value));
+
+  const Seq floor = std::max(object.read, sight.spans.back().join);
+  std::uint64_t unread = 0;
+  const Entry* last = nullptr;
+  for (const auto& [seq, entry] : log) {
+    if (seq > head || !entry.countable() || !sight.sees(seq)) continue;
+    last = &entry;
+    const bool above = seq > floor || (!id.value.starts_with("group_") && seq > object.read);
+    if (sight.member() && above && !entry.dead() && entry.sender != device.user()) ++unread;
+  }
+  StoreView view(server_.snapshot());
+  const auto told = read_change(view, server_.params(), device.user(), id);
+  if (!told) fault("I8", "the server does not list it");
+  if (object.unread.count != unread)
+    fault("I12", fmt::format("{} unread instead of {}, read to {}; a new device would show {}", object.unread.count,
+                             unread, object.read.value, told->unread.count));
+  if (last != nullptr && object.preview.seq != last->seq)
+    fault("I8", fmt::format("previews {} instead of {}", object.preview.seq.value, last->seq.value));
+  // As the server would tell a new device.
+  if (told->sort_time != object.sort_time) fault("I8", "its place in the list differs from a new device's");
+  if (told->read != object.read) fault("I7", fmt::format("read to {} and not {}", object.read.value, told->read.value));
+  if (told->title != object.title) fault("I7", "its title is old");
+  if (told->unread_flag != object.unread_flag) fault("I7", "its unread flag differs");
+  if (told->unread != object.unread) fault("I12", "its unread number differs from a new device's");
+}
+
+}  // namespace tidemark::sim

@@ -1,0 +1,78 @@
+// What a run met. A session in which one of these stayed 0 has not shown what it was meant to show.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tidemark::sim {
+
+// Name, and what it counts.
+#define TIDEMARK_SIM_COUNTERS(X)                                                 \
+  X(sends, "messages taken into an outbox")                                      \
+  X(acknowledged, "sends acknowledged to a client library")                      \
+  X(duplicates, "sends answered as duplicates")                                  \
+  X(conflicts, "ids used again for another text, refused")                       \
+  X(expired_ids, "ids that came too late, refused")                              \
+  X(reads, "read pointers moved by a user")                                      \
+  X(group_changes, "groups made, joined, left, renamed")                         \
+  X(pushes, "pushes that reached a device")                                      \
+  X(hints, "hints that reached a device")                                        \
+  X(snapshots, "syncs from an empty cursor")                                     \
+  X(descents, "syncs of more than one page")                                     \
+  X(resets, "cursors that were told to start again")                             \
+  X(holes, "pages that left an explicit hole")                                   \
+  X(hidden, "answers that named a hidden range")                                 \
+  X(gaps, "devices that found a gap and pulled")                                 \
+  X(cuts, "connections cut in the middle of a frame")                            \
+  X(frames_dropped, "frames that were lost")                                     \
+  X(frames_doubled, "frames that came twice")                                    \
+  X(frames_reordered, "frames that overtook others")                             \
+  X(one_way, "connections that carried one direction only")                      \
+  X(half_open, "connections whose end only one side saw")                        \
+  X(slow_consumers, "sockets that took nothing while more was to be sent")       \
+  X(kicks, "sessions ended by the server")                                       \
+  X(server_crashes, "crashes of the server between two steps")                   \
+  X(crashes_before_sync, "crashes in the midst of a commit, unsynced rows lost") \
+  X(crashes_after_sync, "crashes after a commit and before its answers")         \
+  X(failed_writes, "commits that could not be written")                          \
+  X(failed_syncs, "commits whose sync failed")                                   \
+  X(full_disks, "times that the disk was full")                                  \
+  X(recoveries, "recoveries after a failed commit")                              \
+  X(client_crashes, "crashes of a device")                                       \
+  X(client_batches_lost, "crashes of a device before it had stored an input")    \
+  X(clock_jumps, "wall clocks that jumped")                                      \
+  X(old_backups, "devices restored from an old copy of their store")             \
+  X(clones, "devices that run twice from one store")                             \
+  X(new_installs, "devices told to begin a new installation")                    \
+  X(bot_runs, "whole runs of bodies \"all\"")                                    \
+  X(fresh_devices, "new devices compared with old ones")
+
+enum class Counter : std::size_t {
+#define TIDEMARK_SIM_COUNTER(name, text) name,
+  TIDEMARK_SIM_COUNTERS(TIDEMARK_SIM_COUNTER)
+#undef TIDEMARK_SIM_COUNTER
+};
+
+struct CounterInfo {
+  std::string_view name;
+  std::string_view text;
+};
+inline constexpr auto kCounters = std::to_array<CounterInfo>({
+#define TIDEMARK_SIM_COUNTER(name, text) {#name, text},
+    TIDEMARK_SIM_COUNTERS(TIDEMARK_SIM_COUNTER)
+#undef TIDEMARK_SIM_COUNTER
+});
+
+struct Counters {
+  std::array<std::uint64_t, kCounters.size()> counts{};
+
+  void hit(Counter counter) { ++counts[static_cast<std::size_t>(counter)]; }
+  std::uint64_t of(Counter counter) const { return counts[static_cast<std::size_t>(counter)]; }
+  void add(const Counters& other) {
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
+  }
+};
+
+}  // namespace tidemark::sim

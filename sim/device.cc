@@ -1,0 +1,233 @@
+#include "sim/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/convert_client.h"
+
+namespace tidemark::sim {
+
+SimDevice::SimDevice(RunContext& run, SimServer& server, DeviceWatch& watch, Name name, replica::MemoryStore store)
+    : run_(run),
+      server_(server),
+      watch_(watch),
+      name_(std::move(name)),
+      dialect_(run.dice.chance(300) ? Dialect::json : Dialect::binary),
+      clock_(run.timeline),
+      store_(std::move(store)),
+      backup_(store_) {
+  if (run_.plan.clock_jump > 0 && run_.dice.chance(300)) clock_.jump(run_.dice.between(-7'200'000, 7'200'000));
+}
+
+SimDevice::~SimDevice() = default;
+
+// --------------------------------------------------------------------------------------------------- the process
+
+void SimDevice::start() {
+  ++life_;
+  crashing_ = retired_ = connecting_ = false;
+  replica::Options options;
+  options.seed = {run_.dice.next(), run_.dice.next()};
+  options.recent = static_cast<std::uint32_t>(run_.dice.below(6));
+  options.bodies = options.recent == 0 ? Bodies::none : Bodies::recent;
+  options.page_limit = static_cast<std::uint32_t>(run_.dice.between(1, 12));
+  options.sync_limit = static_cast<std::uint32_t>(run_.dice.between(1, 5));
+  options.held_items_max = static_cast<std::size_t>(run_.dice.between(1, 20));
+  options.ranges_max = static_cast<std::size_t>(run_.dice.between(2, 8));
+  options.open_max = 3;
+  replica_ = std::make_unique<replica::Replica>(options, store_.image());
+  tell("starts");
+  set_alarm();
+  connect_again();
+}
+
+void SimDevice::crash() {
+  if (!up()) return;
+  tell("dies");
+  ++life_;
+  if (connection_) connection_->device_close();
+  connection_.reset();
+  replica_.reset();
+  if (run_.strikes(run_.plan.old_backup)) {
+    run_.hit(Counter::old_backups);
+    store_ = backup_;
+    watch_.on_restored(*this);
+  } else if (run_.strikes(run_.plan.clone)) {
+    run_.hit(Counter::clones);
+    watch_.on_cloned(*this);
+  }
+  run_.timeline.after(run_.dice.skewed(1, run_.calm ? 500 : 20'000), [this] {
+    if (!up()) start();
+  });
+}
+
+void SimDevice::later(std::int64_t delay_ms, std::function<void()> act) {
+  run_.timeline.after(delay_ms, [this, life = life_, act = std::move(act)] {
+    if (life == life_) act();
+  });
+}
+
+template <typename Input>
+void SimDevice::act(Input input) {
+  if (!up() || crashing_) return;
+  input(*replica_);
+  carry_out();
+}
+
+void SimDevice::carry_out() {
+  replica::Outputs outputs = replica_->take_outputs();
+  const bool dies = run_.strikes(run_.plan.device_crash);
+  const auto point = dies ? run_.dice.below(3) : 3;
+  if (!outputs.batch.empty()) {
+    if (point == 0) {
+      run_.hit(Counter::client_batches_lost);
+    } else {
+      watch_.on_storing(*this, outputs.batch);
+      store_.apply(outputs.batch);
+    }
+  }
+  if (point > 0 && connection_) {
+    // Dying at point 1 it has sent a part of what it should have.
+    std::size_t left = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
+    const HelloExtras extras{name_.user.value, "sim", "1"};
+    for (const replica::Request& request : outputs.requests)
+      if (left > 0 && left-- > 0) connection_->device_send(encode_request(dialect_, request, extras));
+  }
+  if (dies) {
+    run_.hit(Counter::client_crashes);
+    crashing_ = true;
+    return later(0, [this] { crash(); });
+  }
+  for (const replica::Event& event : outputs.events) {
+    watch_.on_event(*this, event);
+    const auto* link = std::get_if<replica::LinkEvent>(&event);
+    if (link && link->state == replica::LinkState::refused) retired_ = true;
+  }
+  if (outputs.close_link) lose_connection();
+  if (run_.dice.chance(5)) backup_ = store_;
+  set_alarm();
+}
+
+void SimDevice::set_alarm() {
+  const std::int64_t delay = std::max<std::int64_t>(0, replica_->next_tick_ms() - clock_.steady_ms());
+  later(delay, [this, alarm = ++alarms_] {
+    if (alarm != alarms_ || crashing_) return;
+    act([this](replica::Replica& replica) { replica.on_tick(now()); });
+  });
+}
+
+// ------------------------------------------------------------------------------------------------ the connection
+
+void SimDevice::connect_again() {
+  if (offline_ || retired_ || connection_ || std::exchange(connecting_, true)) return;
+  later(run_.dice.skewed(0, run_.calm ? 500 : 3'000), [this] {
+    connecting_ = false;
+    connect();
+  });
+}
+
+void SimDevice::connect() {
+  if (offline_ || retired_ || connection_ || crashing_) return;
+  const std::uint64_t number = ++connections_;
+  const auto present = [this, life = life_, number] { return life == life_ && number == connections_ && !crashing_; };
+  connection_ = server_.connect(dialect_, {.on_data =
+                                               [this, present](std::string_view message) {
+                                                 if (present()) on_data(message);
+                                               },
+                                           .on_closed =
+                                               [this, present] {
+                                                 if (present()) lose_connection();
+                                               },
+                                           .on_unblocked = {}});
+  if (!connection_) return connect_again();
+  act([this](replica::Replica& replica) { replica.on_connected(now()); });
+}
+
+void SimDevice::lose_connection() {
+  if (!connection_) return;
+  ++connections_;
+  connection_->device_close();
+  connection_.reset();
+  act([this](replica::Replica& replica) { replica.on_disconnected(now()); });
+  connect_again();
+}
+
+void SimDevice::on_data(std::string_view message) {
+  auto frame = decode_answer(dialect_, message);
+  if (!frame) throw Violation("wire", "the server sent what cannot be read: " + frame.error().error.message());
+  watch_.on_answer(*this, *frame);
+  act([&](replica::Replica& replica) { replica.on_frame(now(), std::move(*frame)); });
+}
+
+void SimDevice::set_offline(bool offline) {
+  offline_ = offline;
+  if (!up() || crashing_) return;
+  tell(offline ? "goes offline" : "comes online");
+  if (offline)
+    lose_connection();
+  else
+    connect_again();
+}
+
+void SimDevice::wake_up() {
+  if (!up() || !std::exchange(retired_, false)) return;
+  tell("is opened again");
+  lose_connection();
+  connect_again();
+}
+
+bool SimDevice::settled() const {
+  return up() && replica_->settled() && std::ranges::none_of(replica_->outbox(), [](const replica::OutboxItem& item) {
+           return item.state == replica::OutboxState::waiting || item.state == replica::OutboxState::searching;
+         });
+}
+
+// -------------------------------------------------------------------------------------------------- the user acts
+
+void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text) {
+  act([&](replica::Replica& replica) {
+    replica::Draft draft;
+    draft.to = to;
+    draft.conversation = conversation;
+    draft.body.text = text;
+    if (!replica.send(now(), draft)) return;
+    run_.hit(Counter::sends);
+    tell(fmt::format("sends {} to {}{}", text, to.value, conversation.value));
+  });
+}
+
+void SimDevice::mark_read(const ConversationId& conversation, Seq seq) {
+  act([&](replica::Replica& replica) {
+    if (!replica.mark_read(now(), conversation, seq)) return;
+    run_.hit(Counter::reads);
+    tell(fmt::format("reads {} to {}", conversation.value, seq.value));
+  });
+}
+
+void SimDevice::mark_unread(const ConversationId& conversation) {
+  act([&](replica::Replica& replica) { (void)replica.mark_unread(now(), conversation); });
+}
+void SimDevice::open(const ConversationId& conversation) {
+  act([&](replica::Replica& replica) { replica.open(now(), conversation); });
+}
+void SimDevice::close(const ConversationId& conversation) {
+  act([&](replica::Replica& replica) { replica.close(now(), conversation); });
+}
+void SimDevice::scroll_back(const ConversationId& conversation) {
+  act([&](replica::Replica& replica) { replica.scroll_back(now(), conversation); });
+}
+
+void SimDevice::settle_outbox() {
+  if (!up()) return;
+  for (const replica::OutboxItem& item : replica_->outbox()) {
+    if (item.state == replica::OutboxState::undecided)
+      act([&](replica::Replica& replica) { (void)replica.resend(now(), item.local_id); });
+    else if (item.state == replica::OutboxState::failed)
+      act([&](replica::Replica& replica) { (void)replica.discard(now(), item.local_id); });
+    if (!up() || crashing_) return;
+  }
+}
+
+}  // namespace tidemark::sim

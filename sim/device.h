@@ -1,0 +1,97 @@
+// A device of a run: the real client engine over a store that survives its crashes, speaking real frames.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/replica/memory_store.h"
+#include "core/replica/replica.h"
+#include "sim/server.h"
+
+namespace tidemark::sim {
+
+class SimDevice;
+
+/// Told of what a device stores and shows.
+class DeviceWatch {
+ public:
+  virtual ~DeviceWatch() = default;
+  /// The batch is about to be applied to the device's store.
+  virtual void on_storing(SimDevice& device, const replica::StoreBatch& batch) = 0;
+  virtual void on_event(SimDevice& device, const replica::Event& event) = 0;
+  virtual void on_answer(SimDevice& device, const replica::ServerFrame& frame) = 0;
+  /// The device runs from a copy of what its store was once; or a second one runs from a copy of its store.
+  virtual void on_restored(SimDevice& device) = 0;
+  virtual void on_cloned(SimDevice& device) = 0;
+};
+
+class SimDevice {
+ public:
+  struct Name {
+    UserId user;
+    DeviceId device;
+    std::string shown;  // in traces
+  };
+  SimDevice(RunContext& run, SimServer& server, DeviceWatch& watch, Name name, replica::MemoryStore store);
+  ~SimDevice();
+
+  /// The process starts and connects.
+  void start();
+  void crash();
+  void set_offline(bool offline);
+  /// After a kick for good or a refusal: the user opens the app again.
+  void wake_up();
+  bool up() const { return replica_ != nullptr; }
+  bool offline() const { return offline_; }
+  bool connected() const { return connection_ != nullptr; }
+  /// It stands at the head, nothing waits to be sent or told.
+  bool settled() const;
+
+  // The user acts; nothing happens while the process is down.
+  void send(const UserId& to, const ConversationId& conversation, const std::string& text);
+  void mark_read(const ConversationId& conversation, Seq seq);
+  void mark_unread(const ConversationId& conversation);
+  void open(const ConversationId& conversation);
+  void close(const ConversationId& conversation);
+  void scroll_back(const ConversationId& conversation);
+  void settle_outbox();  // undecided messages are sent again, failed ones dropped
+
+  const Name& name() const { return name_; }
+  const UserId& user() const { return name_.user; }
+  const replica::MemoryStore& store() const { return store_; }
+  const replica::Replica& engine() const { return *replica_; }
+  SimClock& clock() { return clock_; }
+  void tell(const std::string& what) { run_.tell(name_.shown + " " + what); }
+
+ private:
+  template <typename Input>
+  void act(Input input);
+  void carry_out();
+  void later(std::int64_t delay_ms, std::function<void()> act);
+  void connect();
+  void connect_again();
+  void lose_connection();
+  void on_data(std::string_view message);
+  void set_alarm();
+  replica::Now now() const { return {clock_.steady_ms(), clock_.wall_ms()}; }
+
+  RunContext& run_;
+  SimServer& server_;
+  DeviceWatch& watch_;
+  const Name name_;
+  const Dialect dialect_;
+  SimClock clock_;
+  replica::MemoryStore store_;
+  replica::MemoryStore backup_;
+  std::unique_ptr<replica::Replica> replica_;
+  std::shared_ptr<Connection> connection_;
+  std::uint64_t life_ = 0;
+  std::uint64_t alarms_ = 0;
+  std::uint64_t connections_ = 0;
+  bool offline_ = false;
+  bool retired_ = false;  // kicked for good
+  bool connecting_ = false;
+  bool crashing_ = false;
+};
+
+}  // namespace tidemark::sim

@@ -1,0 +1,132 @@
+#include "sim/log_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/run_context.h"
+#include "store/row_codec.h"
+
+namespace tidemark::sim {
+namespace {
+
+std::uint64_t big_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
+  return value;
+}
+
+std::string named(const ConversationId& conversation, Seq seq) {
+  return fmt::format("{}:{}", conversation.value, seq.value);
+}
+
+/// What of an entry never changes once it is appended.
+bool same_origin(const Entry& a, const Entry& b) {
+  return a.kind == b.kind && a.sender == b.sender && a.client_msg_id == b.client_msg_id && a.ord == b.ord &&
+         a.server_time == b.server_time && a.member == b.member && a.config == b.config;
+}
+
+}  // namespace
+
+ConversationId conversation_in_key(std::string_view key) {
+  if (key.front() == 2) return ConversationId("group_" + std::to_string(big_endian(key.substr(1, 8))));
+  const auto first = static_cast<std::size_t>(key[1]);
+  const std::string_view a = key.substr(2, first);
+  const std::string_view b = key.substr(3 + first, static_cast<std::size_t>(key[2 + first]));
+  return ConversationId(std::string(a) + "_" + std::string(b));
+}
+
+bool Sight::sees(Seq seq) const {
+  return std::ranges::any_of(spans,
+                             [&](const Span& span) { return seq >= span.from && (!span.leave || seq <= span.leave); });
+}
+
+void LogBook::read(const Snapshot& snapshot) {
+  const auto done =
+      snapshot.scan(Table::entries, "", std::string(1, '\xff'), [&](std::string_view key, std::string_view value) {
+        const Seq seq(big_endian(key.substr(key.size() - 8)));
+        auto entry = decode_entry(value, seq);
+        if (!entry) throw Violation("I1", "an entry cannot be read: " + entry.error().message());
+        take(conversation_in_key(key), std::move(*entry));
+        return true;
+      });
+  if (!done) throw Violation("I1", "the log cannot be read");
+  for (const Acknowledged& each : acknowledged_) check_acknowledged(each);
+}
+
+void LogBook::take(const ConversationId& conversation, Entry entry) {
+  Log& log = logs_[conversation];
+  const Seq seq = entry.seq;
+  if (const auto known = log.find(seq); known != log.end()) {
+    if (!same_origin(known->second, entry))
+      throw Violation("I2", named(conversation, seq) + " was given to two things");
+    if (entry.state < known->second.state) throw Violation("I9", named(conversation, seq) + " lives again");
+    known->second = std::move(entry);
+    return;
+  }
+  const Seq head = log.empty() ? Seq() : log.rbegin()->first;
+  if (seq != head + 1)
+    throw Violation("I3", fmt::format("{} appeared when the head was {}", named(conversation, seq), head.value));
+  if (!log.empty() && entry.server_time < log.rbegin()->second.server_time)
+    throw Violation("I9", named(conversation, seq) + " is older than the entry before it");
+  if (!entry.client_msg_id.empty()) {
+    const auto [place, fresh] = ids_.try_emplace({entry.sender.value, conversation.value, entry.client_msg_id}, seq);
+    if (!fresh)
+      throw Violation(
+          "I4", fmt::format("{} and {} are one message", named(conversation, place->second), named(conversation, seq)));
+  }
+  log.emplace(seq, std::move(entry));
+}
+
+void LogBook::check_acknowledged(const Acknowledged& each) const {
+  const Entry* entry = this->entry(each.conversation, each.seq);
+  if (entry == nullptr) throw Violation("I1", named(each.conversation, each.seq) + " was acknowledged and is gone");
+  if (entry->sender.value != each.sender || (!entry->dead() && entry->body.text != each.text))
+    throw Violation(
+        "I1", fmt::format("{} was acknowledged as \"{}\" of {} and is \"{}\" of {}", named(each.conversation, each.seq),
+                          each.text, each.sender, entry->body.text, entry->sender.value));
+}
+
+void LogBook::acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender,
+                          const std::string& text) {
+  acknowledged_.push_back({conversation, seq, sender, text});
+}
+
+const LogBook::Log& LogBook::log(const ConversationId& conversation) const {
+  static const Log kEmpty;
+  const auto found = logs_.find(conversation);
+  return found == logs_.end() ? kEmpty : found->second;
+}
+
+const Entry* LogBook::entry(const ConversationId& conversation, Seq seq) const {
+  const Log& log = this->log(conversation);
+  const auto found = log.find(seq);
+  return found == log.end() ? nullptr : &found->second;
+}
+
+Sight LogBook::sight(const ConversationId& conversation, const UserId& user) const {
+  Sight sight;
+  if (!conversation.value.starts_with("group_")) {
+    const auto bar = conversation.value.find('_');
+    if (conversation.value.substr(0, bar) == user.value || conversation.value.substr(bar + 1) == user.value)
+      sight.spans.push_back({Seq(1), Seq(1), Seq()});
+    return sight;
+  }
+  for (const auto& [seq, entry] : log(conversation)) {
+    if (!entry.member) continue;
+    if (std::ranges::find(entry.member->users, user) == entry.member->users.end()) continue;
+    if (entry.member->action == MemberAction::joined)
+      sight.spans.push_back({seq, std::min(entry.member->visible_from, seq), Seq()});
+    else if (entry.member->action != MemberAction::role && sight.member())
+      sight.spans.back().leave = seq;
+  }
+  return sight;
+}
+
+std::uint64_t LogBook::entries() const {
+  std::uint64_t count = 0;
+  for (const auto& [id, log] : logs_) count += log.size();
+  return count;
+}
+
+}  // namespace tidemark::sim

@@ -1,0 +1,64 @@
+// What the logs hold, read from the stored rows themselves and kept beside them: the naive truth that everything else
+// is judged by. It shares nothing with the code it judges but the decoding of a row.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/types.h"
+#include "store/warm.h"
+
+namespace tidemark::sim {
+
+/// What a user may see of a log, by its member entries alone.
+struct Sight {
+  struct Span {
+    Seq join;
+    Seq from;   // the first visible
+    Seq leave;  // 0: still in
+  };
+  std::vector<Span> spans;
+
+  bool member() const { return !spans.empty() && !spans.back().leave; }
+  bool sees(Seq seq) const;
+};
+
+class LogBook {
+ public:
+  using Log = std::map<Seq, Entry>;
+
+  /// Reads all logs anew and compares with what was known: numbers are given once (I2), no lower one appears later
+  /// (I3), an id names one message (I4).
+  void read(const Snapshot& snapshot);
+
+  /// Notes what somebody was told: it has to be there from now on, whatever crashes (I1).
+  void acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender, const std::string& text);
+
+  const std::map<ConversationId, Log>& logs() const { return logs_; }
+  const Log& log(const ConversationId& conversation) const;
+  const Entry* entry(const ConversationId& conversation, Seq seq) const;
+  Sight sight(const ConversationId& conversation, const UserId& user) const;
+  std::uint64_t entries() const;
+
+ private:
+  struct Acknowledged {
+    ConversationId conversation;
+    Seq seq;
+    std::string sender;
+    std::string text;
+  };
+  void take(const ConversationId& conversation, Entry entry);
+  void check_acknowledged(const Acknowledged& each) const;
+
+  std::map<ConversationId, Log> logs_;
+  std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
+  std::vector<Acknowledged> acknowledged_;
+};
+
+/// The conversation in the key of an entry, as it is shown. For the plain ids of the simulator.
+ConversationId conversation_in_key(std::string_view key);
+
+}  // namespace tidemark::sim

@@ -1,0 +1,51 @@
+#include "sim/plan.h"
+
+namespace tidemark::sim {
+namespace {
+
+/// A fault that some seeds have, each in a strength of its own.
+std::uint32_t sometimes(Dice& dice, std::uint32_t strongest) {
+  return dice.chance(500) ? 0 : static_cast<std::uint32_t>(dice.skewed(1, strongest));
+}
+
+}  // namespace
+
+Plan draw_plan(Dice& dice) {
+  Plan plan;
+  plan.users = static_cast<int>(dice.between(2, 4));
+  plan.devices_max = static_cast<int>(dice.between(1, 3));
+  plan.groups = static_cast<int>(dice.below(3));
+  plan.busy_ms = dice.between(20'000, 90'000);
+  plan.action_every_ms = dice.skewed(100, 1'500);
+  plan.latency_max_ms = dice.skewed(0, 800);
+  plan.drop = sometimes(dice, 60);
+  plan.twice = sometimes(dice, 100);
+  plan.reorder = sometimes(dice, 100);
+  plan.cut = sometimes(dice, 30);
+  plan.stall = sometimes(dice, 5);
+  plan.half_open = sometimes(dice, 400);
+  plan.window_bytes = dice.chance(300) ? static_cast<std::size_t>(dice.between(100, 2'000)) : 1 << 20;
+  plan.round_max_ms = dice.skewed(0, 60);
+  plan.crash_round = sometimes(dice, 40);
+  plan.fail_round = sometimes(dice, 40);
+  plan.crash = sometimes(dice, 30);
+  plan.disk_full = sometimes(dice, 20);
+  plan.clock_jump = sometimes(dice, 40);
+  plan.device_crash = sometimes(dice, 20);
+  plan.device_offline = sometimes(dice, 100);
+  plan.old_backup = sometimes(dice, 300);
+  plan.clone = sometimes(dice, 200);
+
+  Limits& limits = plan.config.limits;
+  limits.messages_per_second = limits.requests_per_second = limits.logins_per_minute = 0;
+  limits.push_entries = dice.between(1, 10);
+  limits.page_default = limits.page_max = 20;
+  limits.sync_default = limits.sync_max = dice.between(5, 20);
+  limits.hole_above = dice.between(3, 30);
+  limits.unanswered_max = dice.between(1, 64);
+  limits.sync_bytes_default = limits.sync_bytes_max = dice.between(200, 20'000);
+  plan.config.store.round_commands_max = dice.between(1, 40);
+  return plan;
+}
+
+}  // namespace tidemark::sim

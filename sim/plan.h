@@ -1,0 +1,47 @@
+// What a run is like: drawn from its seed, sizes small, so that limits are met within minutes of virtual time.
+#pragma once
+
+#include <cstdint>
+
+#include "gateway/config.h"
+#include "sim/dice.h"
+
+namespace tidemark::sim {
+
+/// Chances are per mille of each occasion; 0 switches a fault off.
+struct Plan {
+  int users = 3;
+  int devices_max = 2;  // of a user
+  int groups = 1;
+  std::int64_t busy_ms = 60'000;  // how long users act and faults strike
+  std::int64_t action_every_ms = 500;
+
+  // The network.
+  std::int64_t latency_max_ms = 50;
+  std::uint32_t drop = 0;
+  std::uint32_t twice = 0;
+  std::uint32_t reorder = 0;
+  std::uint32_t cut = 0;
+  std::uint32_t stall = 0;      // of each frame: its direction is silent for a while
+  std::uint32_t half_open = 0;  // of each end of a connection: only one side sees it
+  std::size_t window_bytes = 1 << 20;
+
+  // The server.
+  std::int64_t round_max_ms = 5;
+  std::uint32_t crash_round = 0;     // of each round
+  std::uint32_t fail_round = 0;      // of each round: the disk does not take it
+  std::uint32_t crash = 0;           // of each second
+  std::uint32_t disk_full = 0;       // of each second
+  std::uint32_t clock_jump = 0;      // of each second, any machine
+  std::uint32_t device_crash = 0;    // of each input of a device
+  std::uint32_t device_offline = 0;  // of each second
+  std::uint32_t old_backup = 0;      // of each restart of a device
+  std::uint32_t clone = 0;           // of each restart of a device
+
+  Config config;  // of the server: limits small
+};
+
+/// The plan of a seed.
+Plan draw_plan(Dice& dice);
+
+}  // namespace tidemark::sim

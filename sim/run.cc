@@ -1,0 +1,28 @@
+#include "sim/run_context.h"
+#include "sim/world.h"
+
+namespace tidemark::sim {
+
+RunResult run_world(const RunOptions& options) {
+  RunContext run(options.seed);
+  run.plan = draw_plan(run.dice);
+  run.tracing = options.tracing;
+  RunResult result;
+  {
+    World world(run, options);
+    try {
+      world.run();
+    } catch (const Violation& violation) {
+      result.violation = violation.what();
+      run.tell(result.violation);
+    }
+    result.actions = world.actions();
+  }
+  result.fingerprint = run.fingerprint;
+  result.steps = run.timeline.steps();
+  result.virtual_ms = run.timeline.now_ms();
+  result.counters = run.counters;
+  return result;
+}
+
+}  // namespace tidemark::sim

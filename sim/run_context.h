@@ -1,0 +1,43 @@
+// What everything in a run shares.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "sim/counters.h"
+#include "sim/dice.h"
+#include "sim/plan.h"
+#include "sim/timeline.h"
+
+namespace tidemark::sim {
+
+/// An invariant that does not hold; ends the run.
+class Violation : public std::runtime_error {
+ public:
+  Violation(std::string invariant, const std::string& what)
+      : std::runtime_error(invariant + ": " + what), invariant_(std::move(invariant)) {}
+  const std::string& invariant() const { return invariant_; }
+
+ private:
+  std::string invariant_;
+};
+
+struct RunContext {
+  explicit RunContext(std::uint64_t seed) : dice(seed), timeline(dice) {}
+
+  Dice dice;
+  Timeline timeline;
+  Plan plan;
+  Counters counters;
+  bool calm = false;  // no more faults
+  bool tracing = false;
+  std::uint64_t fingerprint = 0;  // of everything that was told
+
+  bool strikes(std::uint32_t per_mille) { return !calm && per_mille > 0 && dice.chance(per_mille); }
+  void hit(Counter counter) { counters.hit(counter); }
+  /// A line of the trace; also what the fingerprint is made of.
+  void tell(const std::string& line);
+};
+
+}  // namespace tidemark::sim

@@ -1,0 +1,226 @@
+#include "sim/server.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "gateway/settings.h"
+#include "tidemark.pb.h"
+
+namespace tidemark::sim {
+namespace {
+constexpr std::int64_t kTickMs = 1'000;
+constexpr std::int64_t kSeenEveryMs = 5'000;
+constexpr std::int64_t kTokenMs = 365LL * 24 * kHourMs;
+}  // namespace
+
+SimServer::SimServer(RunContext& run, ServerWatch& watch)
+    : run_(run),
+      watch_(watch),
+      clock_(run.timeline),
+      welcome_(std::make_unique<pb::ServerFrame>(welcome_template(run.plan.config))) {}
+
+SimServer::~SimServer() = default;
+
+// --------------------------------------------------------------------------------------------------- the process
+
+void SimServer::start() {
+  TM_CHECK(!up(), "one process at a time");
+  ++life_;
+  auto opened = MemoryWarm::open(disk_);
+  TM_CHECK(opened.has_value(), "the disk can be opened");
+  warm_ = std::move(*opened);
+  delivery_ = std::make_unique<Delivery>(*this, delivery_options(run_.plan.config));
+  engine_ = std::make_unique<Engine>(
+      *warm_, clock_, run_.dice, engine_options(run_.plan.config),
+      Engine::Host{.wake = [this] { wake(); }, .publish = [this](Outcome o) { publish(std::move(o)); }});
+  service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the simulator"),
+                                       Threads{.on_network = [this](Task task) { post(std::move(task)); },
+                                               .on_reader =
+                                                   [this](Task task) {
+                                                     auto shared = std::make_shared<Task>(std::move(task));
+                                                     later(run_.dice.skewed(0, 20), [shared] { (*shared)(); });
+                                                   }},
+                                       service_limits(run_.plan.config), metrics_);
+  if (!engine_->open()) {  // the disk takes nothing
+    crash(MemoryDisk::Fate::lost);
+    return run_.timeline.after(2'000, [this] {
+      if (!up()) start();
+    });
+  }
+  run_.tell("server starts");
+  was_writable_ = true;
+  seen_noted_ms_ = clock_.steady_ms();
+  later(kTickMs, [this] { tick(); });
+}
+
+void SimServer::crash(MemoryDisk::Fate fate) {
+  run_.tell("server dies");
+  ++life_;
+  links_.clear();
+  for (auto& [id, session] : sessions_) session.connection->server_dies();
+  service_.reset();
+  engine_.reset();
+  sessions_.clear();
+  delivery_.reset();
+  network_.clear();
+  warm_.reset();
+  round_queued_ = false;
+  disk_->crash(fate);
+}
+
+void SimServer::later(std::int64_t delay_ms, std::function<void()> act) {
+  run_.timeline.after(delay_ms, [this, life = life_, act = std::move(act)] {
+    if (life == life_) act();
+  });
+}
+
+void SimServer::post(Task task) {
+  network_.push_back(std::move(task));
+  later(0, [this] {
+    Task next = std::move(network_.front());
+    network_.pop_front();
+    next();
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------- the rounds
+
+void SimServer::wake() {
+  if (std::exchange(round_queued_, true)) return;
+  later(run_.dice.skewed(0, run_.plan.round_max_ms), [this] { run_round(); });
+}
+
+void SimServer::run_round() {
+  round_queued_ = false;
+  bool dies = false;
+  auto fate = MemoryDisk::Fate::lost;
+  if (run_.strikes(run_.plan.crash_round)) {
+    dies = discard_outcome_ = true;
+    if (run_.dice.chance(500)) {
+      // In the midst of the commit: what was written may have reached the disk or not.
+      fate = run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept;
+      disk_->fail_sync(1, fate);
+      run_.hit(Counter::crashes_before_sync);
+    } else {
+      run_.hit(Counter::crashes_after_sync);
+    }
+  } else if (run_.strikes(run_.plan.fail_round)) {
+    if (run_.dice.chance(500)) {
+      disk_->fail_write(1);
+      run_.hit(Counter::failed_writes);
+    } else {
+      disk_->fail_sync(1, run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept);
+      run_.hit(Counter::failed_syncs);
+    }
+    disk_->fail_recoveries(run_.dice.below(3));
+  }
+  const bool more = engine_->run_round();
+  if (dies) {
+    crash(fate);
+    discard_outcome_ = false;
+    run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
+      if (!up()) start();
+    });
+    return;
+  }
+  const bool writable = engine_->status().writable;
+  if (writable && !was_writable_) run_.hit(Counter::recoveries);
+  was_writable_ = writable;
+  if (more) wake();
+}
+
+void SimServer::publish(Outcome outcome) {
+  if (discard_outcome_) return;
+  watch_.on_published(outcome);
+  post([this, outcome = std::move(outcome)]() mutable {
+    for (auto& [done, answer] : outcome.answers) done(std::move(answer));
+    delivery_->publish(outcome.notices, now_ms());
+  });
+}
+
+void SimServer::submit(Command command, Done done) {
+  engine_->submit(std::move(command), std::move(done));
+}
+
+void SimServer::tick() {
+  later(kTickMs, [this] { tick(); });
+  const std::int64_t now = now_ms();
+  delivery_->tick(now);
+  const Limits& limits = run_.plan.config.limits;
+  std::vector<std::shared_ptr<Connection>> silent;
+  for (const auto& [id, session] : sessions_)
+    if (run_.timeline.now_ms() - session.connection->last_input_ms() >= limits.heartbeat_ms * limits.heartbeats_missed)
+      silent.push_back(session.connection);
+  for (const auto& connection : silent) connection->server_close();
+  // Like the writer's thread, which looks once in a while for a store that can be written again.
+  if (!engine_->status().writable) wake();
+  if (now - seen_noted_ms_ < kSeenEveryMs) return;
+  seen_noted_ms_ = now;
+  for (const auto& [id, link] : links_)
+    if (auto seen = link->take_seen()) engine_->submit(std::move(*seen), [](Result<Reply>) {});
+}
+
+// --------------------------------------------------------------------------------------------------- connections
+
+std::shared_ptr<Connection> SimServer::connect(Dialect dialect, Connection::End device) {
+  if (!up()) return nullptr;
+  auto connection = std::make_shared<Connection>(run_, next_id_++, dialect);
+  const std::uint64_t id = connection->id();
+  Session& session = sessions_[id];
+  session.connection = connection;
+  const auto frame_max = static_cast<std::uint32_t>(run_.plan.config.limits.frame_bytes_max);
+  session.link = std::make_unique<WsLink>(*connection, *this, dialect, WebSocketLimits{frame_max, frame_max, 64}, "");
+  connection->open(std::move(device), {.on_data =
+                                           [this, id](std::string_view bytes) {
+                                             std::string copy(bytes);
+                                             sessions_.at(id).link->on_bytes(copy);
+                                           },
+                                       .on_closed =
+                                           [this, id] {
+                                             sessions_.at(id).link->on_closed();
+                                             forget(id);
+                                           },
+                                       .on_unblocked = [this, id] { sessions_.at(id).link->on_unblocked(); }});
+  return connection;
+}
+
+/// Once the present piece of work is done: the link may be in the midst of it.
+void SimServer::forget(std::uint64_t id) {
+  later(0, [this, id] { sessions_.erase(id); });
+}
+
+Result<Principal> SimServer::authenticate(std::string_view token) {
+  return Principal{.user = UserId(token), .expires_at_ms = wall_ms() + kTokenMs};
+}
+
+const pb::ServerFrame& SimServer::welcome_limits() const {
+  return *welcome_;
+}
+std::size_t SimServer::unanswered_max() const {
+  return static_cast<std::size_t>(run_.plan.config.limits.unanswered_max);
+}
+std::size_t SimServer::unanswered_bytes_max() const {
+  return static_cast<std::size_t>(run_.plan.config.limits.unanswered_bytes_max);
+}
+
+void SimServer::push(SessionId session, std::span<const PushRef> items) {
+  if (const auto found = links_.find(session); found != links_.end()) found->second->push(items);
+}
+void SimServer::hint(SessionId session, Mark head) {
+  if (const auto found = links_.find(session); found != links_.end()) found->second->hint(head);
+}
+void SimServer::end(SessionId session, LinkEnd reason) {
+  const auto found = links_.find(session);
+  if (found == links_.end()) return;
+  run_.hit(Counter::kicks);
+  if (reason == LinkEnd::replaced)
+    return found->second->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
+  found->second->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
+}
+bool SimServer::blocked(SessionId session) const {
+  const auto found = links_.find(session);
+  return found != links_.end() && found->second->blocked();
+}
+
+}  // namespace tidemark::sim

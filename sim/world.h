@@ -1,0 +1,108 @@
+// A world of users, their devices and one server, run from one seed; and those who watch it.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/device.h"
+#include "sim/log_book.h"
+#include "sim/server.h"
+
+namespace tidemark::sim {
+
+/// safety: faults never stop, nothing wrong may happen. liveness: they stop, and everybody must arrive.
+enum class RunMode : std::uint8_t { safety, liveness };
+
+struct RunOptions {
+  std::uint64_t seed = 1;
+  RunMode mode = RunMode::liveness;
+  std::uint64_t actions_max = ~std::uint64_t{0};  // of users, to look for the shortest prefix
+  bool tracing = false;
+};
+
+struct RunResult {
+  std::string violation;  // empty: the run holds
+  std::uint64_t fingerprint = 0;
+  std::uint64_t actions = 0;
+  std::uint64_t steps = 0;
+  std::int64_t virtual_ms = 0;
+  Counters counters;
+};
+
+/// Never throws for what is wrong in the code under test: it says so in the result.
+RunResult run_world(const RunOptions& options);
+
+class World final : public ServerWatch, public DeviceWatch {
+ public:
+  World(RunContext& run, const RunOptions& options);
+
+  void run();
+  std::uint64_t actions() const { return actions_; }
+
+  void on_published(const Outcome& outcome) override;
+  void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
+  void on_event(SimDevice& device, const replica::Event& event) override;
+  void on_answer(SimDevice& device, const replica::ServerFrame& frame) override;
+  void on_restored(SimDevice& device) override;
+  void on_cloned(SimDevice& device) override;
+
+ private:
+  /// What was seen of a device, as long as its store goes on without a step back.
+  struct Seen {
+    std::map<ConversationId, Seq> read;
+    std::set<std::pair<ConversationId, Seq>> notified;
+    Mark cursor;
+    bool stepped_back = false;
+  };
+  /// A backend that sends for a user over HTTP, and repeats itself.
+  struct Post {
+    SendCommand command;
+    int left = 0;
+  };
+
+  void populate();
+  SimDevice& add_device(const UserId& user, const std::string& name);
+  void play();
+  void act();
+  void act_of_group();
+  void act_over_http();
+  void post(std::shared_ptr<Post> post);
+  void every_second();
+  void calm_down();
+  void run_bot(const UserId& user);
+  void look_at_log();
+  static void trace_answer(SimDevice& device, const replica::ServerFrame& frame);
+
+  // Once everybody has arrived.
+  bool all_settled() const;
+  void check_arrived();
+  void check_device(SimDevice& device);
+  void check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight);
+  void check_object(const SimDevice& device, const Change& object, const Sight& sight);
+  void check_bot(const UserId& user);
+
+  UserId pick_user();
+  SimDevice* pick_device();
+  std::optional<ConversationId> pick_conversation(const SimDevice& device);
+  std::string fresh_text(const UserId& user);
+
+  RunContext& run_;
+  const RunOptions options_;
+  SimServer server_;
+  std::vector<UserId> users_;
+  std::list<SimDevice> devices_;
+  std::map<const SimDevice*, Seen> seen_;
+  std::vector<ConversationId> groups_;
+  LogBook book_;
+  std::uint64_t actions_ = 0;
+  std::uint64_t texts_ = 0;
+  std::map<UserId, Cursor> bot_cursors_;
+  std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
+};
+
+}  // namespace tidemark::sim
