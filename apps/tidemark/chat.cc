@@ -2,8 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "apps/tidemark/chat_faces.h"
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
@@ -15,21 +13,15 @@ namespace {
 struct ChatFlags {
   ClientFlags client;
   std::string device;
+  std::string store;
   std::string to;
   bool lines = false;
   bool follow = false;
 };
 
-/// Another terminal is another device; the same terminal is the same one again.
-std::string device_of_terminal() {
-  const char* name = ::ttyname(STDIN_FILENO);
-  std::string device = "terminal";
-  if (name != nullptr)
-    device += "-" + std::string(name).substr(std::string(name).starts_with("/dev/") ? 5 : 0);
-  else
-    device += "-" + std::to_string(::getpid());
-  std::ranges::replace(device, '/', '-');
-  return device.substr(0, 64);
+/// Always the same, so that a chat finds again what it held; one for people and one for scripts.
+const char* usual_device() {
+  return ::isatty(STDIN_FILENO) == 1 ? "terminal" : "pipe";
 }
 
 int run_chat(const ChatFlags& flags) {
@@ -38,8 +30,19 @@ int run_chat(const ChatFlags& flags) {
     tell_error(access.error());
     return 1;
   }
+  if (access->user.empty()) {
+    tell_error({ErrorCode::BAD_TOKEN, "token",
+                "That is no token: it names no user. A token has three parts with dots between them, as tidemark token "
+                "USER prints one."});
+    return 1;
+  }
+  auto store = open_chat_store(*access, flags.store, flags.device, usual_device());
+  if (!store) {
+    tell_error(store.error());
+    return 1;
+  }
   SignalQueue signals;  // before the client's thread
-  const auto session = ChatSession::start(*access, flags.device.empty() ? device_of_terminal() : flags.device);
+  const auto session = ChatSession::start(*access, std::move(*store));
   if (!session) {
     tell_error(session.error());
     return 1;
@@ -58,7 +61,12 @@ void add_chat(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("chat", "Chat in the terminal; without a terminal, line by line");
   auto flags = std::make_shared<ChatFlags>();
   flags->client.add_to(*command, "--user");
-  command->add_option("--device", flags->device, "Name of this device [that of the terminal]")->type_name("NAME");
+  command->add_option("--device", flags->device, "Name of this device [terminal, or pipe without a terminal]")
+      ->type_name("NAME");
+  command
+      ->add_option("--store", flags->store,
+                   "Where to keep messages; none: in memory [~/.local/share/tidemark/SERVER/USER@DEVICE.db]")
+      ->type_name("FILE");
   command->add_option("--to", flags->to, "The user or group to chat with at first")->type_name("TO");
   command->add_flag("--lines", flags->lines, "Line by line, even in a terminal");
   command->add_flag("--follow", flags->follow, "Line by line: go on after the end of stdin");

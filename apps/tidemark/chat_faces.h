@@ -23,14 +23,19 @@ struct ChatLinesOptions {
 
 /// Each line of stdin is sent or is a command; what happens is told on stdout, one line each:
 ///
+///     holds alice_bob 2 text               (at first: a conversation, its unread messages, its newest one)
+///     held alice_bob 2 bob: text           (when a conversation is opened: what was held before)
 ///     link online
 ///     message alice_bob 3 bob: text        (line breaks as \n)
+///     pending alice_bob text               (it waits for a server)
 ///     sent alice_bob 4
 ///     unread alice_bob 2
 ///     failed alice_bob: reason
 ///     notice text                          (of a command)
 ///
-/// At the end of stdin it waits (10 s at most) until everything is sent. Exit status 1 when something was not.
+/// At the end of stdin it waits (10 s at most) until it is in step and everything is sent, messages of earlier chats
+/// among them. Without a server it ends once it knows that there is none. Exit status 1 when something was not sent,
+/// when it was never in step, and, at once, when the server refuses the user; the reason is told on stderr.
 int run_chat_lines(ChatSession& session, SignalQueue& signals, const ChatLinesOptions& options);
 
 }  // namespace tidemark

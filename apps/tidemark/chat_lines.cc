@@ -16,6 +16,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::int64_t kLastWordsMs = 10'000;
+constexpr std::size_t kHoldsMost = 50;  // conversations told at first
+constexpr std::size_t kHeldMost = 20;   // messages told of a conversation that is opened
 
 /// On one line, with line breaks as \n; control characters as JSON has them.
 std::string on_one_line(std::string_view text) {
@@ -43,12 +45,18 @@ class ChatLines {
 
  private:
   void say(const std::string& line);
+  void tell_what_is_held();
+  void open(const ConversationId& id);
+  void tell_entry(std::string_view what, const ConversationId& id, const Entry& entry);
   void tell(const ClientEvent& event);
+  void tell_link(const LinkEvent& link);
   void tell_fate(const OutboxEvent& own);
   void tell_events();
   void take_input();
   void take_line(const std::string& line);
   bool all_told() const { return waiting_.empty(); }
+  bool done() const;
+  int end();
 
   ChatSession& session_;
   SignalQueue& signals_;
@@ -60,10 +68,14 @@ class ChatLines {
   std::set<std::uint64_t> waiting_;  // local ids of messages whose fate was not told yet
   int not_sent_ = 0;
   bool quit_ = false;
+  std::string refusal_;  // for good
+  bool was_in_step_ = false;
+  bool tried_ = false;  // there was no server the last time
   std::optional<std::int64_t> give_up_ms_;
 };
 
 int ChatLines::run() {
+  tell_what_is_held();
   if (!options_.to.empty()) take_line("/to \"" + options_.to + "\"");
   while (!quit_) {
     pollfd waits[] = {{input_open_ ? STDIN_FILENO : -1, POLLIN, 0},
@@ -71,7 +83,7 @@ int ChatLines::run() {
                       {signals_.descriptor(), POLLIN, 0}};
     if (!input_open_ && !options_.follow) {
       if (!give_up_ms_) give_up_ms_ = clock_.steady_ms() + kLastWordsMs;
-      if (all_told() || clock_.steady_ms() > *give_up_ms_) break;
+      if (done() || clock_.steady_ms() > *give_up_ms_) break;
     }
     ::poll(waits, 3, give_up_ms_ ? 50 : -1);
     if (waits[1].revents != 0) tell_events();
@@ -80,11 +92,65 @@ int ChatLines::run() {
       if (signal != SIGWINCH) quit_ = true;
   }
   tell_events();
-  if (all_told() && not_sent_ == 0) return 0;
-  fmt::print(stderr, "tidemark: {} message(s) were not sent ({}).\n",
-             waiting_.size() + static_cast<std::size_t>(not_sent_),
-             terminal::link_text(session_.client().link(), session_.client().link_trouble()));
-  return 1;
+  return end();
+}
+
+/// Nothing more is to come, but from others.
+bool ChatLines::done() const {
+  if (!all_told()) return false;
+  return was_in_step_ || (tried_ && session_.client().link() == LinkState::offline);
+}
+
+int ChatLines::end() {
+  const std::string trouble = session_.client().link_trouble();
+  const std::string why = trouble.empty() ? terminal::link_text(session_.client().link(), "") : trouble;
+  if (!refusal_.empty()) fmt::print(stderr, "tidemark: {}\n", refusal_);
+  if (not_sent_ > 0) fmt::print(stderr, "tidemark: {} message(s) were not sent.\n", not_sent_);
+  if (!all_told()) {
+    const std::string& path = session_.store_path();
+    const std::string fate = path.empty() ? "were not sent" : "are not sent yet; the next chat does it from " + path;
+    fmt::print(stderr, "tidemark: {} message(s) {} ({}).\n", waiting_.size(), fate, why);
+  }
+  // Whoever left by himself knows what he saw.
+  const bool unserved = !quit_ && !was_in_step_;
+  if (unserved && all_told()) fmt::print(stderr, "tidemark: This chat was never in step with the server ({}).\n", why);
+  return !refusal_.empty() || unserved || not_sent_ > 0 || !all_told() ? 1 : 0;
+}
+
+/// What there is before any server has said anything.
+void ChatLines::tell_what_is_held() {
+  std::size_t told = 0;
+  for (const Change& change : session_.client().conversations()) {
+    if (!session_.held_at_start(change.conversation) || ++told > kHoldsMost) continue;
+    say(fmt::format("holds {} {} {}", change.conversation.value, change.unread.count,
+                    on_one_line(change.preview.text)));
+  }
+  for (const OutboxItem& item : session_.client().outbox()) {
+    const std::string& id = item.conversation.value;
+    switch (item.state) {
+      case replica::OutboxState::waiting:
+      case replica::OutboxState::searching:
+        waiting_.insert(item.local_id);
+        say(fmt::format("pending {} {}", id, on_one_line(item.body.text)));
+        break;
+      case replica::OutboxState::undecided:
+        say("undecided " + id);
+        break;
+      case replica::OutboxState::failed:
+        say(fmt::format("failed {}: {}", id, item.error ? item.error->message() : ""));
+    }
+  }
+}
+
+void ChatLines::open(const ConversationId& id) {
+  if (open_) session_.client().close(*open_);
+  open_ = id;
+  session_.client().open(id);
+  say("open " + id.value);
+  // Newer rows are told as messages.
+  if (const Seq held = session_.held_at_start(id))
+    for (const TimelineRow& row : session_.client().timeline(id, held + 1, kHeldMost).rows)
+      tell_entry("held", id, *row.entry);
 }
 
 void ChatLines::say(const std::string& line) {
@@ -98,21 +164,34 @@ void ChatLines::tell_events() {
 
 void ChatLines::tell(const ClientEvent& event) {
   if (const auto* message = std::get_if<MessageEvent>(&event)) {
-    const Entry& entry = *message->entry;
-    const std::string text = entry.countable() ? entry.sender.value + ": " + terminal::entry_text(entry)
-                                               : "* " + terminal::entry_text(entry);
-    say(fmt::format("{} {} {} {}", message->appeared ? "message" : "changed", message->conversation.value,
-                    entry.seq.value, on_one_line(text)));
+    tell_entry(message->appeared ? "message" : "changed", message->conversation, *message->entry);
   } else if (const auto* unread = std::get_if<UnreadEvent>(&event)) {
     say(fmt::format("unread {} {}{}", unread->conversation.value, unread->unread.count,
                     unread->unread.exact ? "" : "+"));
   } else if (const auto* own = std::get_if<OutboxEvent>(&event)) {
     tell_fate(*own);
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
-    say("link " + on_one_line(terminal::link_text(link->state, session_.client().link_trouble())));
+    tell_link(*link);
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
   }
+}
+
+void ChatLines::tell_entry(std::string_view what, const ConversationId& id, const Entry& entry) {
+  const std::string text =
+      entry.countable() ? entry.sender.value + ": " + terminal::entry_text(entry) : "* " + terminal::entry_text(entry);
+  say(fmt::format("{} {} {} {}", what, id.value, entry.seq.value, on_one_line(text)));
+}
+
+void ChatLines::tell_link(const LinkEvent& link) {
+  say("link " + on_one_line(terminal::link_text(link.state, session_.client().link_trouble())));
+  tried_ = link.state == LinkState::offline;
+  was_in_step_ = was_in_step_ || link.state == LinkState::in_step;
+  // Lines have nobody who would log in again.
+  if (link.state != LinkState::refused || !refusal_.empty()) return;
+  if (link.error) refusal_ = link.error->message();
+  if (!link.kick.empty()) refusal_ = "The server ended the session: " + link.kick + ".";
+  quit_ = quit_ || !refusal_.empty();
 }
 
 void ChatLines::tell_fate(const OutboxEvent& own) {
@@ -155,12 +234,7 @@ void ChatLines::take_line(const std::string& line) {
     const CommandOutcome outcome = session_.command(line, open_);
     for (const std::string& help : outcome.help) say("help " + help);
     if (!outcome.notice.empty()) say("notice " + on_one_line(outcome.notice));
-    if (outcome.open) {
-      if (open_) session_.client().close(*open_);
-      open_ = outcome.open;
-      session_.client().open(*open_);
-      say("open " + open_->value);
-    }
+    if (outcome.open) open(*outcome.open);
     quit_ = quit_ || outcome.quit;
     return;
   }
@@ -168,9 +242,13 @@ void ChatLines::take_line(const std::string& line) {
     ++not_sent_;
     return say("notice say to whom first: /to USER, or start with --to");
   }
-  const auto sent = session_.send(*open_, line.front() == '/' ? line.substr(1) : line);
+  const std::string text = line.front() == '/' ? line.substr(1) : line;
+  const auto sent = session_.send(*open_, text);
   if (sent) {
     waiting_.insert(*sent);
+    const LinkState link = session_.client().link();
+    if (link == LinkState::offline || link == LinkState::refused)
+      say(fmt::format("pending {} {}", open_->value, on_one_line(text)));
   } else {
     ++not_sent_;
     say("failed " + open_->value + ": " + on_one_line(sent.error().message()));

@@ -229,7 +229,10 @@ void ChatFace::refresh() {
     listed = listed || line.open;
     state_.conversations.push_back(std::move(line));
   }
-  if (!open_ && !state_.conversations.empty() && state_.link == LinkState::in_step) {
+  // While it catches up the newest conversation is not known; without a server it is the newest that is held.
+  const bool known =
+      state_.link == LinkState::in_step || state_.link == LinkState::offline || state_.link == LinkState::refused;
+  if (!open_ && !state_.conversations.empty() && known) {
     open(state_.conversations.front().id);
     state_.conversations.front().open = listed = true;
   }

@@ -81,14 +81,15 @@ bool is_group(const ConversationId& id) {
 
 }  // namespace
 
-Result<std::unique_ptr<ChatSession>> ChatSession::start(const Access& access, const std::string& device) {
+Result<std::unique_ptr<ChatSession>> ChatSession::start(const Access& access, ChatStore store) {
   TM_ASSIGN(HttpCalls calls, HttpCalls::open(access.url, access.token, access.ca_file, kCallTimeoutS));
-  std::unique_ptr<ChatSession> session(new ChatSession(std::move(calls), access.user, device));
+  std::unique_ptr<ChatSession> session(new ChatSession(std::move(calls), access.user, std::move(store)));
   ClientOptions options;
   options.url = websocket_url(access.url);
   options.user = access.user.value;
   options.token = [token = access.token] { return token; };
-  options.device = device;
+  options.device = session->store_.device;
+  options.store = session->store_.store;
   options.platform = "terminal";
   options.ca_file = access.ca_file;
   options.on_event = [self = session.get()](const ClientEvent& event) { self->wake(event); };
@@ -96,8 +97,8 @@ Result<std::unique_ptr<ChatSession>> ChatSession::start(const Access& access, co
   return session;
 }
 
-ChatSession::ChatSession(HttpCalls calls, UserId user, std::string device)
-    : calls_(std::move(calls)), user_(std::move(user)), device_(std::move(device)) {
+ChatSession::ChatSession(HttpCalls calls, UserId user, ChatStore store)
+    : calls_(std::move(calls)), user_(std::move(user)), store_(std::move(store)) {
   wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   TM_CHECK(wake_ >= 0, "a process may have another descriptor");
 }
@@ -105,6 +106,11 @@ ChatSession::ChatSession(HttpCalls calls, UserId user, std::string device)
 ChatSession::~ChatSession() {
   client_.reset();
   ::close(wake_);
+}
+
+Seq ChatSession::held_at_start(const ConversationId& conversation) const {
+  const auto found = store_.held.find(conversation);
+  return found == store_.held.end() ? Seq{} : found->second;
 }
 
 void ChatSession::wake(const ClientEvent& event) {

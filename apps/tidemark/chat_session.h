@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/tidemark/chat_store.h"
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/http_calls.h"
 #include "client/client.h"
@@ -25,13 +26,17 @@ struct CommandOutcome {
 /// All but wake() belongs to one thread.
 class ChatSession {
  public:
-  /// Begins to connect. The device name tells the user's devices apart.
-  static Result<std::unique_ptr<ChatSession>> start(const Access& access, const std::string& device);
+  /// Begins to connect.
+  static Result<std::unique_ptr<ChatSession>> start(const Access& access, ChatStore store);
   ~ChatSession();
 
   Client& client() { return *client_; }
   const UserId& user() const { return user_; }
-  const std::string& device() const { return device_; }
+  const std::string& device() const { return store_.device; }
+  /// Where messages that are not sent yet wait; "" in memory.
+  const std::string& store_path() const { return store_.path; }
+  /// The newest row of a conversation that was held when the chat began; 0 without one.
+  Seq held_at_start(const ConversationId& conversation) const;
 
   /// Readable when events wait.
   int descriptor() const { return wake_; }
@@ -48,7 +53,7 @@ class ChatSession {
   CommandOutcome command(std::string_view line, const std::optional<ConversationId>& open);
 
  private:
-  ChatSession(HttpCalls calls, UserId user, std::string device);
+  ChatSession(HttpCalls calls, UserId user, ChatStore store);
   void wake(const ClientEvent& event);
   CommandOutcome create_group(const std::vector<std::string>& words);
   CommandOutcome change_members(std::string_view verb, const std::vector<std::string>& words,
@@ -58,7 +63,7 @@ class ChatSession {
 
   HttpCalls calls_;
   UserId user_;
-  std::string device_;
+  ChatStore store_;
   int wake_ = -1;
   std::mutex mutex_;
   std::vector<ClientEvent> events_;  // under mutex_

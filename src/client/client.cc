@@ -253,6 +253,11 @@ void Client::Impl::on_message(std::string_view bytes) {
   }
   {
     const std::lock_guard lock(mutex_);
+    const auto* error = std::get_if<Error>(&frame->answer);
+    if (error != nullptr && replica_->link() == LinkState::greeting) {
+      trouble_ = error->message();
+      reason_given_ = true;
+    }
     replica_->on_frame(now(), std::move(*frame));
     (void)carry_out();
   }

@@ -139,7 +139,7 @@ std::unexpected<Error> SqliteStore::refuse(int code) const {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return fail(ErrorCode::RETRY_LATER, "store", path_ + " is in use by another process.");
+      return fail(ErrorCode::TOO_MANY_CONNECTIONS, "store", path_ + " is in use by another process.");
     case SQLITE_FULL:
       return fail(ErrorCode::RETRY_LATER, "store", "There is no room for " + path_ + ": make some on its disk.");
     case SQLITE_NOTADB:

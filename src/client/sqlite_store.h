@@ -16,8 +16,8 @@ namespace tidemark {
 /// on a full disk it fails, takes nothing, and works again when there is room. A file that is damaged anywhere where
 /// something is stored is refused, here, by load() or by rows(), and never misread.
 ///
-/// Errors have the field "store" and name the file and what to do: RETRY_LATER when another process has it, the disk is
-/// full or fails; MALFORMED when it is no store, one of a newer version, or damaged.
+/// Errors have the field "store" and name the file and what to do: TOO_MANY_CONNECTIONS when another process has it;
+/// RETRY_LATER when the disk is full or fails; MALFORMED when it is no store, one of a newer version, or damaged.
 Result<std::unique_ptr<ReplicaStore>> open_sqlite_store(const std::string& path);
 
 }  // namespace tidemark

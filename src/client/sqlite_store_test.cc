@@ -128,7 +128,7 @@ TEST(SqliteStore, ASecondOpenerIsToldWhoseFileItIs) {
   const Folder folder;
   const auto first = open_or_fail(folder.file());
   const Error second = refusal_of(folder.file());
-  EXPECT_EQ(second.code, ErrorCode::RETRY_LATER);
+  EXPECT_EQ(second.code, ErrorCode::TOO_MANY_CONNECTIONS);
   EXPECT_EQ(second.field, "store");
   EXPECT_EQ(second.detail, folder.file() + " is in use by another process.");
   BatchMaker maker(1);
@@ -455,7 +455,7 @@ TEST(SqliteStore, AnotherProcessIsToldThatTheFileIsInUse) {
   ASSERT_EQ(::read(ends[0], &opened, 1), 1);
   ASSERT_EQ(opened, 'y');
   const Error refused = refusal_of(folder.file());
-  EXPECT_EQ(refused.code, ErrorCode::RETRY_LATER);
+  EXPECT_EQ(refused.code, ErrorCode::TOO_MANY_CONNECTIONS);
   EXPECT_THAT(refused.detail, AllOf(HasSubstr(folder.file()), HasSubstr("in use by another process")));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

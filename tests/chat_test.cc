@@ -1,0 +1,160 @@
+// The chat in the terminal, line by line: what it keeps, what it does without a server, how it ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "server_process.h"
+
+namespace tidemark::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// No test of this program writes into the home of whoever runs it.
+const std::string& data_home() {
+  static const TempDirectory directory;
+  return directory.path();
+}
+const bool kHomeMoved = ::setenv("XDG_DATA_HOME", data_home().c_str(), 1) == 0;
+
+class Chat : public ::testing::Test {
+ protected:
+  /// The chat with `input` on stdin, as a user who has the server's keys.
+  Finished chat(const std::string& user, const std::string& input, std::vector<std::string> words = {}) {
+    words.insert(words.begin(), {"--user", user, "--data", server_.data(), "--url", url()});
+    return chat_with(input, std::move(words));
+  }
+  static Finished chat_with(const std::string& input, std::vector<std::string> words) {
+    const std::string line = "input=$1; program=$2; shift 2; printf '%s' \"$input\" | \"$program\" chat \"$@\"";
+    words.insert(words.begin(), {"/bin/sh", "-c", line, "sh", input, tidemark_program()});
+    return run_program(words);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
+  /// The folder of the stores of this server.
+  std::string stores() const { return data_home() + "/tidemark/127.0.0.1_" + std::to_string(server_.port()); }
+
+  ServerProcess server_;
+  TempDirectory directory_;
+};
+
+TEST_F(Chat, KeepsWhatItHasSeenAndShowsItWithoutAServer) {
+  ASSERT_EQ(chat("alice", "one\ntwo\n", {"--to", "bob"}).exit_code, 0);
+  const Finished first = chat("bob", "");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out,
+              AllOf(HasSubstr("message alice_bob 1 alice: one\n"), HasSubstr("message alice_bob 2 alice: two\n"),
+                    HasSubstr("link online\n"), Not(HasSubstr("held"))));
+  EXPECT_TRUE(fs::exists(stores() + "/bob@pipe.db"));
+  EXPECT_EQ(fs::status(stores()).permissions() & fs::perms::mask, fs::perms::owner_all);
+
+  server_.kill_hard();
+  const Finished alone = chat("bob", "", {"--to", "alice"});
+  EXPECT_EQ(alone.exit_code, 1) << "there was nothing to wait for, and nobody to be in step with";
+  EXPECT_THAT(alone.out, AllOf(HasSubstr("holds alice_bob 2 two\n"), HasSubstr("held alice_bob 1 alice: one\n"),
+                               HasSubstr("held alice_bob 2 alice: two\n"),
+                               HasSubstr("link offline (Connection refused), trying again\n")));
+  EXPECT_THAT(alone.err, AllOf(HasSubstr("There is no server at "), HasSubstr("Connection refused")));
+  server_.start();
+}
+
+TEST_F(Chat, WhatIsWrittenWithoutAServerIsSentByTheNextChat) {
+  const std::string store = directory_.path() + "/alice.db";
+  ASSERT_EQ(chat("alice", "before\n", {"--to", "bob", "--store", store, "--device", "desk"}).exit_code, 0);
+  server_.kill_hard();
+  const Finished offline = chat("alice", "meanwhile\n// and /this\n/quit\n", {"--to", "bob", "--store", store});
+  EXPECT_EQ(offline.exit_code, 1);
+  EXPECT_THAT(offline.out, AllOf(HasSubstr("pending alice_bob meanwhile\n"), Not(HasSubstr("sent alice_bob"))));
+  EXPECT_THAT(offline.err, AllOf(HasSubstr("2 message(s) are not sent yet"), HasSubstr(store)));
+
+  server_.start();  // on another port: a store belongs to a user, not to an address
+  const Finished again = chat("alice", "", {"--store", store});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, AllOf(HasSubstr("pending alice_bob meanwhile\n"), HasSubstr("sent alice_bob 2\n"),
+                               HasSubstr("sent alice_bob 3\n")));
+  const Finished bob = chat("bob", "", {"--store", "none"});
+  EXPECT_THAT(bob.out, AllOf(HasSubstr("message alice_bob 2 alice: meanwhile\n"),
+                             HasSubstr("message alice_bob 3 alice: / and /this\n"), Not(HasSubstr("alice_bob 4"))));
+}
+
+TEST_F(Chat, InMemoryItLeavesNothing) {
+  EXPECT_EQ(chat("alice", "hello\n", {"--to", "bob", "--store", "none"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(stores()));
+  server_.kill_hard();
+  const Finished lost = chat("alice", "hello\n/quit\n", {"--to", "bob", "--store", "none"});
+  EXPECT_EQ(lost.exit_code, 1);
+  EXPECT_THAT(lost.err, HasSubstr("1 message(s) were not sent ("));
+  server_.start();
+}
+
+TEST_F(Chat, ASecondChatOfTheSameDeviceIsToldWhatToDo) {
+  const std::string script = R"(
+    "$1" chat --user alice --data "$2" --url "$3" --follow </dev/null >"$4" 2>&1 &
+    first=$!
+    tries=0
+    while ! grep -q "link online" "$4" && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+    "$1" chat --user alice --data "$2" --url "$3" </dev/null; echo "second $?"
+    "$1" chat --user alice --data "$2" --url "$3" --device other </dev/null; echo "other $?"
+    kill $first
+    wait $first)";
+  const Finished both = run_program(
+      {"/bin/sh", "-c", script, "sh", tidemark_program(), server_.data(), url(), directory_.path() + "/first"});
+  EXPECT_THAT(both.out, AllOf(HasSubstr("second 1\n"), HasSubstr("other 0\n")));
+  EXPECT_EQ(
+      both.err,
+      "tidemark: A chat of alice on the device pipe is running already; take --device NAME for another device.\n");
+}
+
+TEST_F(Chat, ARefusedTokenEndsItWithTheReason) {
+  const std::string expired = server_.expired_token("alice");
+  for (const char* follow : {"--lines", "--follow"}) {
+    const Finished refused = chat_with("", {"--token", expired, "--url", url(), follow});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, AllOf(StartsWith("tidemark: The token is missing, wrong, expired"), EndsWith("\n")));
+  }
+  const Finished sending = chat_with("hello\n", {"--token", expired, "--url", url(), "--to", "bob"});
+  EXPECT_EQ(sending.exit_code, 1);
+  EXPECT_THAT(sending.err, HasSubstr("1 message(s) are not sent yet"));
+}
+
+TEST_F(Chat, WhatIsNoTokenIsCalledSo) {
+  for (const char* token : {"abc", "a.b.c", "..", "eyJ9.e30.x"}) {
+    const Finished refused = chat_with("", {"--token", token, "--url", url()});
+    EXPECT_EQ(refused.exit_code, 1) << token;
+    EXPECT_THAT(refused.err, StartsWith("tidemark: token: That is no token")) << token;
+  }
+}
+
+TEST_F(Chat, NamesOfAllKindsAreNamesOfFiles) {
+  const std::string user = "../dir/ä@b %";
+  ASSERT_EQ(chat(user, "", {"--device", "a/b"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(stores() + "/%2E.%2Fdir%2Fä%40b %25@a%2Fb.db"));
+}
+
+TEST_F(Chat, AFileThatIsNoStoreOrSomebodyElsesIsLeftAlone) {
+  const std::string letter = directory_.path() + "/letter.txt";
+  std::ofstream(letter) << std::string(3'000, 'x');
+  const Finished refused = chat("alice", "", {"--store", letter});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(letter), HasSubstr("is no store of Tidemark")));
+  EXPECT_EQ(fs::file_size(letter), 3'000U);
+
+  const std::string store = directory_.path() + "/alice.db";
+  ASSERT_EQ(chat("alice", "", {"--store", store}).exit_code, 0);
+  const Finished other = chat("bob", "", {"--store", store});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("It belongs to another user"));
+  const Finished device = chat("alice", "", {"--store", store, "--device", "phone"});
+  EXPECT_EQ(device.exit_code, 1);
+  EXPECT_THAT(device.err, HasSubstr("It belongs to the device pipe"));
+}
+
+}  // namespace
+}  // namespace tidemark::testing
