@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace tidemark {
 namespace {
@@ -81,11 +82,9 @@ constexpr Range kLinking[] = {
     {0x0d4d, 0x0d4d}, {0x1039, 0x1039}, {0x17d2, 0x17d2}, {0x1a60, 0x1a60},
 };
 
-template <std::size_t n>
-bool within(const Range (&ranges)[n], char32_t c) {
-  const auto* found = std::upper_bound(std::begin(ranges), std::end(ranges), c,
-                                       [](char32_t value, const Range& range) { return value < range.first; });
-  return found != std::begin(ranges) && c <= std::prev(found)->last;
+bool within(std::span<const Range> ranges, char32_t c) {
+  const auto found = std::ranges::upper_bound(ranges, c, {}, &Range::first);
+  return found != ranges.begin() && c <= std::prev(found)->last;
 }
 
 enum class Class : std::uint8_t { other, control, cr, lf, extend, zwj, prepend, regional, l, v, t, lv, lvt };

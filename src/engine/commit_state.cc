@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/codec.h"
+#include "core/planted.h"
 #include "store/keys.h"
 
 namespace tidemark {
@@ -77,9 +78,9 @@ std::optional<Entry> CommitState::entry(const ConversationId& id, Seq seq) {
 
 void CommitState::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                           const std::function<bool(const Entry&)>& visit) {
-  static const std::vector<std::shared_ptr<const Entry>> kNone;
+  static const std::vector<std::shared_ptr<const Entry>> none;
   const auto found = entries_by_line_.find(id);
-  const auto& fresh = found == entries_by_line_.end() ? kNone : found->second;
+  const auto& fresh = found == entries_by_line_.end() ? none : found->second;
   bool going = true;
   const auto visit_fresh = [&](const std::shared_ptr<const Entry>& entry) {
     if (going && entry->seq > after && entry->seq <= to) going = visit(*entry);
@@ -228,7 +229,7 @@ Batch CommitState::take_batch() {
     evict_rows(batch, user, record);
     batch.put(Table::users, keys::user(user), encode(record));
   }
-  for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
+  if (!planted(Fault::dedup_written_apart)) put_dedup(batch);
   const auto put_or_erase = [&batch](const std::string& key, const auto& value) {
     if (value)
       batch.put(Table::devices, key, encode(*value));
@@ -240,6 +241,10 @@ Batch CommitState::take_batch() {
   if (group_changed_) batch.put(Table::meta, std::string(keys::kGroup), varint_bytes(last_group_));
   if (!batch.empty()) batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round_));
   return batch;
+}
+
+void CommitState::put_dedup(Batch& batch) const {
+  for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
 }
 
 template <typename Key, typename Value>

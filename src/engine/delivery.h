@@ -66,25 +66,25 @@ class Delivery {
   };
   /// A device was welcomed. An older link of the same device ends silently.
   void attach(const Attach& attach, std::int64_t now_ms);
-  void detach(SessionId session, std::int64_t now_ms);
+  void detach(SessionId id, std::int64_t now_ms);
 
   /// The notices of a round, after its answers.
   void publish(const std::vector<Notice>& notices, std::int64_t now_ms);
   /// Cumulative.
-  void acknowledge(SessionId session, Mark mark, std::int64_t now_ms);
+  void acknowledge(SessionId id, Mark mark, std::int64_t now_ms);
   /// A sync request stops pushing until an answer reaches the head.
-  void pulling(SessionId session);
+  void pulling(SessionId id);
   /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
-  void answered(SessionId session, Mark to, bool complete, std::int64_t now_ms);
+  void answered(SessionId id, Mark to, bool complete, std::int64_t now_ms);
   /// The socket has taken everything.
-  void unblocked(SessionId session, std::int64_t now_ms);
+  void unblocked(SessionId id, std::int64_t now_ms);
   /// Call about once a second.
   void tick(std::int64_t now_ms);
 
   /// The user's head mark as far as it is known here; nothing without a link.
-  std::optional<Mark> head_of(SessionId session) const;
+  std::optional<Mark> head_of(SessionId id) const;
   /// What the device acknowledged.
-  Mark acknowledged(SessionId session) const;
+  Mark acknowledged(SessionId id) const;
   std::size_t sessions() const { return sessions_.size(); }
   std::size_t users() const { return users_.size(); }
 

@@ -128,11 +128,11 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   const Config config;
   World world;
   asio::io_context io{1};
-  Delivery delivery_;
+  Delivery delivery_;  // NOLINT(readability-identifier-naming): delivery() gives it
   Engine engine;
   WriterThread writer;
   ReaderThreads readers;
-  Service service_;
+  Service service_;  // NOLINT(readability-identifier-naming): service() gives it
   HttpApi api;
   tcp::acceptor acceptor;
   asio::steady_timer accept_again;
@@ -150,7 +150,7 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   RateLimiter login_limiter{login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)};
   std::vector<std::shared_ptr<Connection>> to_flush;
   std::int64_t seen_noted_ms = 0;
-  bool stopping_ = false;
+  bool stopping_ = false;  // NOLINT(readability-identifier-naming): stopping() gives it
   std::thread network;
 };
 
@@ -335,7 +335,7 @@ void Server::Impl::flush_later(const std::shared_ptr<Connection>& connection) {
 }
 
 void Server::Impl::on_request(const std::shared_ptr<Connection>& connection, HttpRequest request) {
-  api.handle(request, [this, connection](HttpAnswer answer) { respond(*connection, answer); });
+  api.handle(request, [this, connection](const HttpAnswer& answer) { respond(*connection, answer); });
 }
 
 std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connection>& connection, HttpRequest request) {

@@ -4,7 +4,7 @@
 namespace google::protobuf {
 class Descriptor;
 class FieldDescriptor;
-class Message;  // NOLINT(bugprone-forward-declaration-namespace): v1 has a Message too
+class Message;
 }  // namespace google::protobuf
 
 namespace tidemark {

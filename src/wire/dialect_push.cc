@@ -80,7 +80,7 @@ std::string encode_shared_json(std::string_view conversation_id, std::uint64_t a
 }
 
 void append_json_push(std::span<const PushPart> parts, std::string& out) {
-  static const std::string kNothingShared = encode_shared_json("", 0, 0, nullptr);
+  static const std::string nothing_shared = encode_shared_json("", 0, 0, nullptr);
   out += R"({"id":0,"push":{"items":[)";
   bool comma = false;
   for (const PushPart& part : parts) {
@@ -88,7 +88,7 @@ void append_json_push(std::span<const PushPart> parts, std::string& out) {
     comma = true;
     write_json_fields(part.header, kFirstHeaderField, kLastHeaderField, out);
     out += ',';
-    out += part.shared.empty() ? std::string_view(kNothingShared) : part.shared;
+    out += part.shared.empty() ? std::string_view(nothing_shared) : part.shared;
     out += '}';
   }
   out += "]}}";

@@ -1,6 +1,16 @@
 #include "store/memory/memory_warm.h"
 
 namespace tidemark {
+namespace {
+
+/// Counts an ordered fault down; true when its turn has come.
+bool falls_due(std::uint64_t& countdown) {
+  if (countdown == 0) return false;
+  --countdown;
+  return countdown == 0;
+}
+
+}  // namespace
 
 void MemoryTables::apply(const Batch& batch) {
   for (const Batch::Operation& operation : batch.operations()) {
@@ -130,7 +140,7 @@ class MemorySnapshot final : public Snapshot {
   const std::shared_ptr<const MemoryDisk> disk_;
 };
 
-Result<std::unique_ptr<MemoryWarm>> MemoryWarm::open(std::shared_ptr<MemoryDisk> disk) {
+Result<std::unique_ptr<MemoryWarm>> MemoryWarm::open(const std::shared_ptr<MemoryDisk>& disk) {
   const std::lock_guard lock(disk->mutex_);
   if (disk->opened_) {
     return fail(ErrorCode::RETRY_LATER, {}, "the data directory " + disk->name_ + " is in use by another process");
@@ -182,8 +192,8 @@ Result<void> MemoryWarm::write(MemoryTables next) {
   std::unique_lock lock(disk_->mutex_);
   if (disk_->opened_ != opening_) return fail(ErrorCode::RETRY_LATER, {}, "the machine of this store has crashed");
   if (disk_->full_) return fail(ErrorCode::RETRY_LATER, {}, "the disk is full");
-  const bool write_fails = disk_->fail_write_in_ && --disk_->fail_write_in_ == 0;
-  const bool sync_fails = disk_->fail_sync_in_ && --disk_->fail_sync_in_ == 0;
+  const bool write_fails = falls_due(disk_->fail_write_in_);
+  const bool sync_fails = falls_due(disk_->fail_sync_in_);
   if (write_fails) return fail(ErrorCode::RETRY_LATER, {}, "a write failed");
   if (const std::function<void()> on_sync = disk_->on_sync_) {
     lock.unlock();

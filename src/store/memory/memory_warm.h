@@ -86,7 +86,7 @@ class MemoryDisk {
 class MemoryWarm final : public Warm {
  public:
   /// Opens the disk; RETRY_LATER that names it when it is open already, INTERNAL when its format is not known.
-  static Result<std::unique_ptr<MemoryWarm>> open(std::shared_ptr<MemoryDisk> disk);
+  static Result<std::unique_ptr<MemoryWarm>> open(const std::shared_ptr<MemoryDisk>& disk);
   ~MemoryWarm() override;
 
   std::shared_ptr<const Snapshot> snapshot() const override;
