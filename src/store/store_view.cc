@@ -152,8 +152,11 @@ bool StoreView::scan_up(const ConversationId& id, Seq after, Seq to, const std::
       snapshot_->scan(Table::entries, keys::entry(id, after + 1), keys::entry(id, std::min(to, kLastSeq) + 1),
                       [&](std::string_view key, std::string_view value) {
                         auto entry = decode_entry(value, seq_in(key));
-                        if (!entry) fail_with(std::move(entry).error());
-                        return going = entry && visit(std::move(*entry));
+                        if (!entry) {
+                          fail_with(std::move(entry).error());
+                          return going = false;
+                        }
+                        return going = visit(std::move(*entry));
                       });
   if (!done) fail_with(done.error());
   return going && done;

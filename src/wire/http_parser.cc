@@ -44,8 +44,8 @@ HttpRefusal refusal_of(const BeastError& ec, const HttpLimits& limits) {
 
 /// Beast's grammar with our limits. Beast bounds each presented piece of a header, not their sum, and reports trailers
 /// as fields, so both are watched here.
-template <bool kIsRequest>
-class Grammar : public http::basic_parser<kIsRequest> {
+template <bool IsRequest>
+class Grammar : public http::basic_parser<IsRequest> {
  public:
   explicit Grammar(const HttpLimits& limits) : limits_(limits) {
     this->eager(true);
