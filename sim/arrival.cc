@@ -10,10 +10,6 @@
 
 namespace tidemark::sim {
 
-bool World::all_settled() const {
-  return std::ranges::all_of(devices_, &SimDevice::settled);
-}
-
 void World::check_arrived() {
   // Two processes of one device end each other's links for ever: only one of them can be in step.
   std::map<std::pair<UserId, DeviceId>, bool> settled;
@@ -23,9 +19,27 @@ void World::check_arrived() {
   look_at_log();
   for (SimDevice& device : devices_)
     if (device.settled()) check_device(device);
+  check_fresh_devices();
   for (const UserId& user : users_) {
     run_bot(user);
     check_bot(user);
+  }
+}
+
+/// Old state and what came since are the same as everything at once.
+void World::check_fresh_devices() {
+  std::vector<SimDevice*> fresh;
+  for (const UserId& user : users_) {
+    fresh.push_back(&add_device(user, "new"));
+    fresh.back()->start();
+  }
+  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
+  while (run_.timeline.step(end)) {
+  }
+  for (SimDevice* device : fresh) {
+    if (!device->settled()) throw Violation("I19", device->name().shown + " is not in step");
+    check_device(*device);
+    run_.hit(Counter::fresh_devices);
   }
 }
 
@@ -70,6 +84,8 @@ void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stor
     if (held && !sight.sees(seq)) throw Violation("I10", named + " may not be seen");
     if (!held && sight.sees(seq) && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
+    if (!held && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)
+      throw Violation("I5", named + " lies below what the device was told to be the end");
     if (!held) continue;
     const replica::StoredRow& row = stored.rows.at(seq);
     if (row.note.provisional && stored.state.coverage.contains(seq))

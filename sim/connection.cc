@@ -24,6 +24,7 @@ void Connection::carry(Lane& lane, std::string frame, Deliver deliver) {
     frame.resize(run_.dice.below(frame.size()));
     return schedule(std::max(now, lane.last_at_ms), [this, frame = std::move(frame), deliver] {
       (this->*deliver)(frame);
+      dead_ = true;  // nothing comes behind a part of a frame, not even what was on its way
       end_both();
     });
   }
@@ -69,7 +70,7 @@ void Connection::device_send(std::string_view message) {
 void Connection::to_device(std::string frame) {
   in_flight_bytes_ -= std::min(in_flight_bytes_, frame.size());
   if (server_open_ && !blocked() && server_.on_unblocked) server_.on_unblocked();
-  if (!device_open_) return;
+  if (!device_open_ || dead_) return;
   std::span<char> bytes(frame);
   while (device_open_) {
     const WebSocketEvent event = reader_.next(bytes);
@@ -142,7 +143,7 @@ void Connection::pause(bool paused) {
 }
 
 void Connection::to_server(std::string frame) {
-  if (!server_open_ || finishing_) return;
+  if (!server_open_ || finishing_ || dead_) return;
   if (paused_) return held_.push_back(std::move(frame));
   last_input_ms_ = run_.timeline.now_ms();
   server_.on_data(frame);

@@ -68,6 +68,7 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   End server_;
   bool device_open_ = true;
   bool server_open_ = true;
+  bool dead_ = false;  // cut
   Lane up_;
   Lane down_;
   std::string out_;

@@ -100,7 +100,7 @@ void SimServer::run_round() {
     if (run_.dice.chance(500)) {
       // In the midst of the commit: what was written may have reached the disk or not.
       fate = run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept;
-      disk_->fail_sync(1, fate);
+      disk_->fail_sync(static_cast<std::uint64_t>(run_.dice.between(1, 2)), fate);
       run_.hit(Counter::crashes_before_sync);
     } else {
       run_.hit(Counter::crashes_after_sync);
@@ -118,6 +118,7 @@ void SimServer::run_round() {
   const bool more = engine_->run_round();
   if (dies) {
     crash(fate);
+    disk_->fail_sync(0, fate);  // a round of one commit has left it armed
     discard_outcome_ = false;
     run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
       if (!up()) start();

@@ -10,10 +10,6 @@
 #include "store/store_view.h"
 
 namespace tidemark::sim {
-namespace {
-constexpr std::int64_t kArriveMs = 180'000;  // when faults have stopped: time-outs of dead links, then a heartbeat
-}
-
 World::World(RunContext& run, const RunOptions& options) : run_(run), options_(options), server_(run, *this) {}
 
 void World::populate() {

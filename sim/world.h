@@ -16,6 +16,8 @@
 namespace tidemark::sim {
 
 /// safety: faults never stop, nothing wrong may happen. liveness: they stop, and everybody must arrive.
+inline constexpr std::int64_t kArriveMs = 180'000;  // once faults have stopped: time-outs of dead links, a heartbeat
+
 enum class RunMode : std::uint8_t { safety, liveness };
 
 struct RunOptions {
@@ -79,8 +81,8 @@ class World final : public ServerWatch, public DeviceWatch {
   static void trace_answer(SimDevice& device, const replica::ServerFrame& frame);
 
   // Once everybody has arrived.
-  bool all_settled() const;
   void check_arrived();
+  void check_fresh_devices();
   void check_device(SimDevice& device);
   void check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight);
   void check_object(const SimDevice& device, const Change& object, const Sight& sight);

@@ -6,6 +6,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/planted.h"
 #include "core/unread.h"
 
 namespace tidemark {
@@ -246,7 +247,8 @@ Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& com
   Draft draft(view, context);
   std::vector<Notice> notices;
   if (removed != nullptr) {
-    const std::vector<UserId> receivers = users_of(*before);
+    std::vector<UserId> receivers = users_of(*before);
+    if (planted(Fault::fan_out_to_present)) std::erase(receivers, command.removed);
     const MemberAction action = leaves ? MemberAction::left : MemberAction::removed;
     const auto entry =
         draft.append(command.conversation,

@@ -5,6 +5,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/planted.h"
 #include "core/read_parts.h"
 #include "core/unread.h"
 #include "core/visibility.h"
@@ -40,12 +41,12 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
   const Seq last = upper_bound_of(*before, head.seq);
   const Seq wanted = std::min(command.seq, last);
   const bool self_chat = parse_conversation(command.conversation)->self();
-  const bool moves = wanted > before->read;
+  const bool moves = planted(Fault::read_set_not_joined) ? wanted != before->read : wanted > before->read;
   const bool clears = before->unread_flag && wanted >= before->read;
   Changed changed;
   if (moves || clears) {
     UserConversation& row = draft.edit_row(command.user, command.conversation);
-    row.read = std::max(row.read, wanted);
+    row.read = planted(Fault::read_set_not_joined) ? wanted : std::max(row.read, wanted);
     row.unread_flag = false;
     settle_floor(draft, command.user, head, row);
     tell_state(draft, command.user, command.conversation, changed.notices);

@@ -5,6 +5,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/planted.h"
 #include "core/reads.h"
 #include "core/unread.h"
 #include "core/uuid7.h"
@@ -122,7 +123,8 @@ SentReply duplicate_reply(const Entry& entry, const ConversationId& id) {
 /// The first result again, or why it cannot be given.
 Result<Decision> answer_duplicate(View& view, const ConversationId& id, const DedupRecord& record,
                                   const Digest& content) {
-  if (record.content != content) return fail(ErrorCode::CLIENT_MSG_ID_CONFLICT, "client_msg_id");
+  if (record.content != content && !planted(Fault::dedup_without_hash))
+    return fail(ErrorCode::CLIENT_MSG_ID_CONFLICT, "client_msg_id");
   const auto entry = view.entry(id, record.seq);
   if (!entry) return fail(ErrorCode::CLIENT_MSG_ID_EXPIRED, "client_msg_id", "The message is no longer kept.");
   return Decision{duplicate_reply(*entry, id), {}, {}};

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/planted.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
 #include "core/sync_run.h"
@@ -111,6 +112,7 @@ SyncPage descent_page(const SyncRun& run) {
     page.changes.push_back(std::move(change));
   }
   page.more = page.after > run.low || run.head > run.p0;
+  if (planted(Fault::snapshot_by_activity)) page.next.mark = run.head;
   return page;
 }
 

@@ -1,10 +1,12 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "core/decide.h"
 #include "core/decide_parts.h"
+#include "core/planted.h"
 #include "store/keys.h"
 #include "store/row_codec.h"
 #include "store/store_view.h"
@@ -87,7 +89,10 @@ bool Engine::run_round() {
   std::vector<Queued> queued = take_queued();
   if (queued.empty()) return false;
   Outcome outcome;
-  if (auto made = decide_all(queued, outcome); !made || !(made = commit(outcome))) {
+  auto made = decide_all(queued, outcome);
+  if (made && planted(Fault::push_before_commit)) host_.publish({{}, std::exchange(outcome.notices, {})});
+  if (made && planted(Fault::ack_before_sync)) host_.publish({std::exchange(outcome.answers, {}), {}});
+  if (!made || !(made = commit(outcome))) {
     fail_round(std::move(outcome), std::move(queued), made.error());
     return false;
   }
@@ -135,6 +140,11 @@ Result<void> Engine::commit(const Outcome& outcome) {
       next_recover_ms_ = 0;
       if (recovering_) unsettled_ = outcome.notices;
       return committed;
+    }
+    if (planted(Fault::dedup_written_apart)) {
+      Batch apart;
+      state_.put_dedup(apart);
+      if (!apart.empty()) (void)warm_.commit(apart);
     }
     ++round_;
   }

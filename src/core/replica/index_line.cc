@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/planted.h"
+
 namespace tidemark::replica {
 namespace {
 
@@ -20,6 +22,9 @@ void IndexLine::on_link_up() {
 }
 
 void IndexLine::on_link_down() {
+#ifdef TIDEMARK_PLANTED_FAULTS
+  link_down_ms_ = ws_.now.steady_ms;
+#endif
   pulling_ = pull_now_ = false;
   behind_since_ms_.reset();
   retry_ = {};
@@ -35,6 +40,11 @@ void IndexLine::on_welcome(const Welcome& welcome) {
   if (device.cursor.empty() ? !same_snapshot : welcome.mode != Mode::delta)
     begin_snapshot(welcome.head.epoch, welcome.mode);
   told_ = std::max(device.cursor.mark, welcome.head.mark);
+#ifdef TIDEMARK_PLANTED_FAULTS
+  constexpr std::int64_t kWindowMs = 5'000;
+  if (planted(Fault::reconnect_window) && ws_.now.steady_ms - link_down_ms_ < kWindowMs)
+    ws_.edit_device().cursor.mark = told_;
+#endif
   if (welcome.heartbeat_ms > 0) heartbeat_ms_ = welcome.heartbeat_ms;
   // A few changes are pushed at once; for more the server waits to be asked.
   pull_now_ = welcome.behind > kPushedAtOnceMax;
@@ -210,7 +220,8 @@ void IndexLine::advance(HeldPush& held) {
   const std::optional<Seq> told_head = conversation ? std::optional(conversation->state.object.head_seq) : std::nullopt;
   const Mark stands = ws_.device().cursor.mark;
   if (!held.index_done && item.index_to <= stands) held.index_done = true;
-  if (!held.index_done && chains() && item.index_after == stands) {
+  const bool next = planted(Fault::gap_by_count) ? item.index_to > stands : item.index_after == stands;
+  if (!held.index_done && chains() && next) {
     if (conversations_.follows(item)) {
       take_index(item);
       held.index_done = true;

@@ -78,6 +78,9 @@ class IndexLine {
 
   Mark acked_;
   std::uint32_t to_ack_ = 0;
+#ifdef TIDEMARK_PLANTED_FAULTS
+  std::int64_t link_down_ms_ = -60'000;
+#endif
   std::optional<std::int64_t> ack_since_ms_;
   std::int64_t heartbeat_ms_ = 0;
   std::int64_t last_beat_ms_ = 0;

@@ -1,0 +1,34 @@
+// Faults that the simulator must find. They exist in one test-only program, which is compiled with
+// TIDEMARK_PLANTED_FAULTS; everywhere else planted() is false at compile time and nothing of them is left.
+#pragma once
+
+#include <cstdint>
+
+namespace tidemark {
+
+enum class Fault : std::uint8_t {
+  none,
+  gap_by_count,          // a device takes a push whatever its interval, if something is new in it
+  read_set_not_joined,   // a read pointer is set to what was read last, not to the maximum
+  push_before_commit,    // links are told of a round before its batch is written
+  ack_before_sync,       // senders are answered before the sync
+  fan_out_to_present,    // receivers of an entry are the members after it, not those as of it
+  snapshot_by_activity,  // the end of a run is where the index stands by then, not where it stood when the run began
+  dedup_without_hash,    // an id used again is a duplicate, whatever it says
+  dedup_written_apart,   // what remembers an id is written after the message, in a batch of its own
+  reconnect_window,      // a device that was away for less than five seconds believes it has missed nothing
+  end_on_short_page,     // a page with fewer rows than asked for is taken for the end
+};
+
+#ifdef TIDEMARK_PLANTED_FAULTS
+inline Fault planted_fault = Fault::none;
+inline bool planted(Fault fault) {
+  return planted_fault == fault;
+}
+#else
+constexpr bool planted(Fault) {
+  return false;
+}
+#endif
+
+}  // namespace tidemark
