@@ -204,7 +204,7 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   }
   ws_.edit(*held);
   for (const Entry& row : page.touched)
-    if (state.coverage.contains(row.seq)) take_row(*held, row, Notify::no);
+    if (state.coverage.contains(row.seq)) take_row(*held, row, std::nullopt);
   if (page.touch_cursor) {
     if (page.touch_cursor <= held->touch_cursor) return ws_.fail(held->retry);
     held->touch_cursor = page.touch_cursor;
@@ -212,8 +212,9 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
     return;
   }
   held->touch_cursor = held->touch_to = {};
+  const NotifyAbove notify_above = lowest_held(state);
   cover(*held, page.covers, page.hidden);
-  for (const Entry& row : page.messages) take_row(*held, row, Notify::yes);
+  for (const Entry& row : page.messages) take_row(*held, row, notify_above);
   const bool moved = page.to > state.touched;
   state.touched = std::max(state.touched, page.to);
   if (page.covers.after < page.covers.to) state.tail = std::max(state.tail, page.covers.to);
@@ -241,7 +242,7 @@ void Conversations::on_history_page(const Pending& asked, const HistoryPage& pag
     state.tail = std::max(state.tail, page.covers.to);
     cover(*held, page.covers, page.hidden);
   }
-  for (const Entry& row : page.messages) take_row(*held, row, Notify::no);
+  for (const Entry& row : page.messages) take_row(*held, row, std::nullopt);
   const bool end = page.end && !asked.forward;
   if (end && !ends_for_now(page.hidden)) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.covers.after);
   held->exhausted = (end && ends_for_now(page.hidden)) || (brought_nothing && !page.pending);

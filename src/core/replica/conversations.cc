@@ -53,10 +53,10 @@ void Conversations::take_messages(Held& held, const Change& change) {
     // No older row changed since, and every entry after it is here.
     state.touched = std::max(state.touched, change.covers.to);
   }
+  const NotifyAbove notify_above = ws_.device().pass.snapshot ? std::nullopt : lowest_held(state);
   cover(held, change.covers, change.hidden);
   state.tail = std::max(state.tail, change.covers.to);
-  const Notify notify = ws_.device().pass.snapshot ? Notify::no : Notify::yes;
-  for (const Entry& entry : change.messages) take_row(held, entry, notify);
+  for (const Entry& entry : change.messages) take_row(held, entry, notify_above);
 }
 
 void Conversations::take_derived(const PushItem& item) {
@@ -115,7 +115,7 @@ Conversations::Part Conversations::take_entry(const PushItem& item, std::optiona
   }
   state.tail = entry.seq;
   cover(*held, {after, entry.seq}, {});
-  take_row(*held, entry, Notify::yes);
+  take_row(*held, entry, Seq(0));
   if (!harmless) {
     held->want_sync = true;
     want(*held);
@@ -146,7 +146,11 @@ void Conversations::take_uncovered(Held& held, const Entry& entry) {
   ws_.raise(MessageEvent{held.id(), std::move(shared), true, false});
 }
 
-void Conversations::take_row(Held& held, const Entry& entry, Notify notify) {
+Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& state) {
+  return state.coverage.empty() ? Seq() : state.coverage.ranges().front().after;
+}
+
+void Conversations::take_row(Held& held, const Entry& entry, NotifyAbove notify_above) {
   const RowNote note = note_of(entry, ws_.device().user);
   if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
   const auto found = held.notes.find(note.seq);
@@ -157,8 +161,8 @@ void Conversations::take_row(Held& held, const Entry& entry, Notify notify) {
   event.conversation = held.id();
   event.entry = std::make_shared<const Entry>(entry);
   event.appeared = !shown;
-  event.notify = notify == Notify::yes && !shown && note.countable && !note.mine && !dead &&
-                 note.seq > unread_floor(held.state.object);
+  const bool news = !shown && note.countable && !note.mine && !dead;
+  event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));
   ws_.store_row(held, event.entry, note);
   ws_.raise(std::move(event));
 }

@@ -53,11 +53,14 @@ class Conversations {
   std::optional<std::int64_t> next_work_ms() const;
 
  private:
-  enum class Notify : std::uint8_t { no, yes };
+  /// New rows above this are notified of; nothing: none is. What lies below all that is held is history: it was there
+  /// before, or was held once and given up.
+  using NotifyAbove = std::optional<Seq>;
+  static NotifyAbove lowest_held(const ConversationState& state);
   Part pass_over(Held* held, const Entry& entry, const ConversationId& id);
   /// A row of our own, shown until the server's comes with its place in the coverage.
   void take_uncovered(Held& held, const Entry& entry);
-  void take_row(Held& held, const Entry& entry, Notify notify);
+  void take_row(Held& held, const Entry& entry, NotifyAbove notify_above);
   void take_messages(Held& held, const Change& change);
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
   void bound_ranges(Held& held);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/conversation_id.h"
-#include "core/text_cut.h"
+#include "core/preview.h"
 
 namespace tidemark::replica {
 namespace {
@@ -20,21 +20,6 @@ std::uint32_t count_unread(const std::map<Seq, RowNote>& notes, Interval range) 
     if (note.countable && !note.mine && note.state < MessageState::recalled) ++count;
   }
   return count;
-}
-
-Preview preview_of(const Entry& entry) {
-  Preview preview;
-  preview.seq = entry.seq;
-  preview.sender = entry.sender;
-  preview.server_time = entry.server_time;
-  preview.state = entry.state;
-  if (entry.dead()) return preview;
-  preview.type = entry.body.type;
-  const TextCut text =
-      cut_text(entry.body.summary.empty() ? entry.body.text : entry.body.summary, CoreParams{}.preview_bytes);
-  preview.text = text.text;
-  preview.cut = text.cut;
-  return preview;
 }
 
 }  // namespace
@@ -107,7 +92,7 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (!entry.countable()) return;
   object.top = entry.seq;
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
-  object.preview = preview_of(entry);
+  object.preview = preview_of(entry, CoreParams{}.preview_bytes);
   if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return;
   if (object.unread.count < kUnreadExactMax) {
     ++object.unread.count;

@@ -113,7 +113,7 @@ struct Pending {
 
 class Workspace {
  public:
-  Workspace(Options options, const StoreImage& image);
+  Workspace(Options opts, const StoreImage& image);
 
   const Options options;
   Now now;
