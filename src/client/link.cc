@@ -276,7 +276,8 @@ void Link::Impl::put_frame(WebSocketOpcode opcode, std::string_view payload) {
 void Link::Impl::flush() {
   if (writing || out.empty() || !socket || !socket->is_open()) return;
   writing = true;
-  asio::co_spawn(io, write_all(), [](std::exception_ptr failure) { TM_CHECK(!failure, "writing does not throw"); });
+  asio::co_spawn(io, write_all(),
+                 [](const std::exception_ptr& failure) { TM_CHECK(!failure, "writing does not throw"); });
 }
 
 asio::awaitable<void> Link::Impl::write_all() {
@@ -328,7 +329,7 @@ void Link::start() {
   TM_CHECK(!impl_->thread.joinable(), "a link is started once");
   impl_->work.emplace(impl_->io.get_executor());
   asio::co_spawn(impl_->io, impl_->run(),
-                 [](std::exception_ptr failure) { TM_CHECK(!failure, "the link's coroutine does not throw"); });
+                 [](const std::exception_ptr& failure) { TM_CHECK(!failure, "the link's coroutine does not throw"); });
   impl_->thread = std::thread([this] { impl_->io.run(); });
 }
 

@@ -66,7 +66,7 @@ Frame Frame::blank(int width, int height) {
   return frame;
 }
 
-void Frame::put(int row, int column, std::string text, Style style) {
+void Frame::put(int row, int column, std::string_view text, Style style) {
   if (row < 0 || row >= height || column >= width || text.empty()) return;
   rows[static_cast<std::size_t>(row)].spans.push_back({column, clip(text, width - column), style});
 }

@@ -45,7 +45,7 @@ struct Frame {
 
   /// A frame of empty rows.
   static Frame blank(int width, int height);
-  void put(int row, int column, std::string text, Style style = {});
+  void put(int row, int column, std::string_view text, Style style = {});
   /// Without colours, each row without spaces at its end: for tests and for people.
   std::vector<std::string> text() const;
 };

@@ -10,8 +10,8 @@ constexpr std::string_view kGap = "  ";
 constexpr int kLastColumnLeast = 16;
 
 const Cell& cell_of(const std::vector<Cell>& row, std::size_t column) {
-  static const Cell kEmpty;
-  return column < row.size() ? row[column] : kEmpty;
+  static const Cell empty;
+  return column < row.size() ? row[column] : empty;
 }
 
 std::string painted(std::string_view text, Style style, Paint paint) {
