@@ -61,14 +61,13 @@ void Conversations::look(Held& held) {
   const ConversationState& state = held.state;
   const Seq head = state.object.head_seq;
   if (!head) return;
-  if (state.coverage.empty()) {
-    want_newest(held);
-  } else if (const Seq changed = std::max(head, state.object.touch_seq); changed > state.touched) {
+  const Seq changed = std::max(head, state.object.touch_seq);
+  if (!state.coverage.empty() && changed > state.touched) {
     if (changed <= held.synced_to) return;
     held.want_sync = true;
     want(held);
-  } else if (head > state.tail) {
-    want_newest(held);  // what is held came from further down
+  } else if (state.coverage.empty() || head > state.tail) {
+    want_newest(held);  // nothing is held, or what is held came from further down
   }
 }
 
