@@ -21,7 +21,6 @@ namespace tidemark::sim {
   X(hints, "hints that reached a device")                                        \
   X(snapshots, "syncs from an empty cursor")                                     \
   X(descents, "syncs of more than one page")                                     \
-  X(resets, "cursors that were told to start again")                             \
   X(holes, "pages that left an explicit hole")                                   \
   X(hidden, "answers that named a hidden range")                                 \
   X(gaps, "devices that found a gap and pulled")                                 \

@@ -159,7 +159,8 @@ void World::act_over_http() {
     command.to = pick_user();
   std::array<std::uint8_t, 10> random;
   run_.dice.fill(random);
-  command.client_msg_id = make_uuid_v7(server_.clock().wall_ms(), random);
+  const std::int64_t age = run_.dice.chance(50) ? 24 * kHourMs : 0;
+  command.client_msg_id = make_uuid_v7(server_.clock().wall_ms() - age, random);
   command.body.text = fresh_text(command.sender);
   post_of->left = static_cast<int>(run_.dice.skewed(1, 5));
   post(std::move(post_of));
@@ -332,7 +333,7 @@ void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
     if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
   }
   if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
-    if (sync->page.mode != Mode::delta) run_.hit(Counter::snapshots);
+    if (device.store().device().pass.snapshot) run_.hit(Counter::snapshots);
     if (sync->page.more) run_.hit(Counter::descents);
   }
   if (const auto* page = std::get_if<ConversationPage>(&frame.answer)) {
@@ -342,8 +343,6 @@ void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
   }
   if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
     if (!page->hidden.empty()) run_.hit(Counter::hidden);
-  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
-    if (welcome->mode == Mode::reset) run_.hit(Counter::resets);
   if (const auto* sent = std::get_if<SentReply>(&frame.answer))
     if (sent->duplicate) run_.hit(Counter::duplicates);
 }

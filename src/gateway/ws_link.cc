@@ -179,7 +179,10 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
       // A descent ends at p0; only then does the device stand there.
       const std::uint64_t base = page.mode() == pb::MODE_DELTA ? request.sync().cursor().mark() : 0;
       const bool all = request.sync().bodies() == pb::BODIES_ALL || !request.sync().page_token().empty();
-      const bool reached = all ? page.page_token().empty() : page.after() <= base;
+      const bool whole = all ? page.page_token().empty() : page.after() <= base;
+      // What changed while the pages were read moved above p0 and is on none of them: only a run that has it all, up
+      // to the head, can be gone on from by pushes, which tell what changes and not what is.
+      const bool reached = whole && page.head() <= page.p0();
       owner_.delivery().answered(id_, Mark(page.p0()), reached, owner_.now_ms());
     }
   } else {

@@ -65,13 +65,6 @@ void Conversations::take_derived(const PushItem& item) {
   derive(ws_.edit(held), item, ws_.device().user);
 }
 
-bool Conversations::follows(const PushItem& item) const {
-  if (item.summary || !item.entry) return true;
-  const auto found = ws_.conversations.find(item.conversation);
-  const Seq head = found == ws_.conversations.end() ? Seq() : found->second.state.object.head_seq;
-  return item.entry->seq <= head + 1;
-}
-
 void Conversations::sweep() {
   std::vector<ConversationId> unnamed;
   for (const auto& [id, held] : ws_.conversations)

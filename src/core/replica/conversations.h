@@ -18,9 +18,6 @@ class Conversations {
   // From the index.
   void take_summary(const Change& change);
   void take_derived(const PushItem& item);
-  /// Whether the object can be taken further by this push: it holds all of the log before the entry, or is told whole.
-  /// It does not when the conversation moved above p0 during a descent, so that no page had it.
-  bool follows(const PushItem& item) const;
   /// What is not named by the snapshot goes.
   void sweep();
   /// Of another epoch: the server's objects replace them whatever their marks say.

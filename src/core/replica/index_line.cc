@@ -47,7 +47,7 @@ void IndexLine::on_welcome(const Welcome& welcome) {
 #endif
   if (welcome.heartbeat_ms > 0) heartbeat_ms_ = welcome.heartbeat_ms;
   // A few changes are pushed at once; for more the server waits to be asked.
-  pull_now_ = welcome.behind > kPushedAtOnceMax;
+  pull_now_ = welcome.behind > kPushedAtOnceMax || short_of_head();
 }
 
 /// Reset and rollback alike: everything of the index is taken anew, and what the server does not name goes. After a
@@ -67,7 +67,14 @@ void IndexLine::begin_snapshot(Epoch epoch, Mode mode) {
 // ------------------------------------------------------------------------------------------------------ pulls
 
 bool IndexLine::chains() const {
-  return !pulling_ && !ws_.device().pass.open && !ws_.device().pass.snapshot;
+  return !pulling_ && !short_of_head() && !ws_.device().pass.open && !ws_.device().pass.snapshot;
+}
+
+/// The last run ended at p0 with the index further on by then. What had moved above p0 meanwhile was on none of its
+/// pages, so pushes, which tell what changes and not what is, must wait for a run that reaches the head.
+bool IndexLine::short_of_head() const {
+  const Pass& pass = ws_.device().pass;
+  return !pass.open && pass.p0 > ws_.device().cursor.mark;
 }
 
 bool IndexLine::in_step() const {
@@ -158,7 +165,8 @@ void IndexLine::finish(const SyncPage& page) {
   const bool moved = page.next.mark > device.cursor.mark;
   device.cursor = page.next;
   device.pass.open = false;
-  device.pass.p0 = device.pass.low = {};
+  device.pass.p0 = page.head > device.cursor.mark ? page.head : Mark();
+  device.pass.low = {};
   device.pass.p0_round = 0;
   device.pass.page_token.clear();
   runs_done_ = runs_begun_;
@@ -222,12 +230,8 @@ void IndexLine::advance(HeldPush& held) {
   if (!held.index_done && item.index_to <= stands) held.index_done = true;
   const bool next = planted(Fault::gap_by_count) ? item.index_to > stands : item.index_after == stands;
   if (!held.index_done && chains() && next) {
-    if (conversations_.follows(item)) {
-      take_index(item);
-      held.index_done = true;
-    } else {
-      pull_now_ = true;
-    }
+    take_index(item);
+    held.index_done = true;
   }
   if (held.entry_done) return;
   const bool settled = held.index_done && item.index_to;

@@ -44,6 +44,7 @@ class IndexLine {
   };
 
   bool chains() const;
+  bool short_of_head() const;
   bool behind() const { return told_ > ws_.device().cursor.mark; }
   void begin_snapshot(Epoch epoch, Mode mode);
   bool completes(const SyncPage& page) const;

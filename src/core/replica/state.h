@@ -22,7 +22,7 @@ struct Pass {
   bool snapshot = false;  // begun with an empty cursor; ends with a sweep
   std::uint64_t id = 0;   // number of the last snapshot (ConversationState::named)
   Epoch epoch{0, 0};      // of the store that the snapshot is taken from
-  Mark p0;                // the head when the descent began
+  Mark p0;                // the head when the descent began; not open: the head that the last run fell short of, or 0
   std::uint64_t p0_round = 0;
   Mark low;                // pages cover (low, p0]
   std::string page_token;  // bodies "all" go on here
