@@ -9,16 +9,21 @@ build             -        release code with every test compiles
 unit              dev      the tests beside the sources
 blackbox          dev      the real server over both dialects and HTTP, as a client sees it
 kill              dev      kill -9, again and again: every acknowledged message is there once
+sim               dev      the whole system under faults, in virtual time: 1,000 seeds in both modes
+planted           dev      the simulator finds each planted fault again
 format            -        clang-format
 includes          -        who may include whom
 scripts           -        the checks of these scripts find what they should
 asan              -        the same code with AddressSanitizer and UBSan compiles
 asan-unit         asan     the tests beside the sources, sanitized
 asan-blackbox     asan     the real server, sanitized
+asan-sim          asan     the simulator, sanitized
 fuzz              asan     both decoders and their like, a short run each
 conformance       -        every numbered scenario has a passing test
 +slow             dev      the long ones of the black box
 +kill-long        dev      the kill loop, 1,000 rounds
++sim-long         dev      ten minutes of seeds that nobody has seen
++planted-search   dev      the simulator finds each planted fault within a minute
 +tsan             -        the same code with ThreadSanitizer compiles
 +tsan-unit        tsan     the tests beside the sources, watched for races
 +tsan-blackbox    tsan     the real server, watched for races
@@ -112,6 +117,29 @@ part_slow() { gtest blackbox build/dev/tidemark_blackbox_test 1800 '--gtest_filt
 part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
 part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
 
+part_sim() { checked build/dev/tidemark-sim --runs 1000 --all-met; }
+part_asan_sim() { checked build/asan/tidemark-sim --runs 40 --quiet; }
+part_sim_long() { limit_s=900 checked build/dev/tidemark-sim explore --minutes 10; }
+
+# planted ARGUMENT...: one result for each fault; %s is its seed. It has to be found, and for what it breaks.
+planted() {
+  local fault seed invariant out
+  while read -r fault seed invariant; do
+    case $fault in '' | '#'*) continue ;; esac
+    status "$part: $fault"
+    out=build/test-logs/$part.$fault.out
+    in_group timeout -k 10 120 build/dev/tidemark-sim-planted "${@//%s/$seed}" --quiet --plant "$fault" >"$out" 2>&1
+    cat "$out" >>"$log"
+    [ "$part" = planted ] || invariant=I  # another seed may meet it as something else
+    if grep -q "fails: $invariant" "$out"; then record "$fault" passed; else
+      say "$fault was not found as $invariant; see $out" | tee -a "$shown" >>"$log"
+      record "$fault" failed
+    fi
+  done <sim/planted_seeds.txt
+}
+part_planted() { planted --seed %s; }
+part_planted_search() { planted explore --minutes 1 --first; }
+
 # The C++ of the repository.
 sources() {
   if [ -e .git ] && command -v git >/dev/null; then
@@ -126,7 +154,7 @@ part_format() {
   sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error:.*/\1/p' "$log" | sort -u | tr '\n' ' ' | sed 's/^./clang-format-19 -i &/' >"$shown"
 }
 part_tidy() {
-  sources | grep '\.cc$' | grep -E '^(src|apps)/' | grep -v '_test\.cc$' | tr '\n' '\0' >build/logs/sources
+  sources | grep '\.cc$' | grep -E '^(src|apps|sim|examples)/' | grep -v '_test\.cc$' | tr '\n' '\0' >build/logs/sources
   limit_s=3600 checked xargs -0 -a build/logs/sources -n 1 -P "$(job_count)" clang-tidy-19 -p build/dev --quiet
 }
 part_includes() { checked scripts/check_includes; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/run_context.h"
+#include "store/keys.h"
 #include "store/row_codec.h"
 
 namespace tidemark::sim {
@@ -41,17 +42,31 @@ bool Sight::sees(Seq seq) const {
                              [&](const Span& span) { return seq >= span.from && (!span.leave || seq <= span.leave); });
 }
 
+bool Sight::in_period(Seq seq) const {
+  return std::ranges::any_of(spans,
+                             [&](const Span& span) { return seq >= span.join && (!span.leave || seq <= span.leave); });
+}
+
 void LogBook::read(const Snapshot& snapshot) {
-  const auto done =
-      snapshot.scan(Table::entries, "", std::string(1, '\xff'), [&](std::string_view key, std::string_view value) {
-        const Seq seq(big_endian(key.substr(key.size() - 8)));
-        auto entry = decode_entry(value, seq);
-        if (!entry) throw Violation("I1", "an entry cannot be read: " + entry.error().message());
-        take(conversation_in_key(key), std::move(*entry));
-        return true;
-      });
-  if (!done) throw Violation("I1", "the log cannot be read");
+  scan(snapshot, "", std::string(1, '\xff'));
   for (const Acknowledged& each : acknowledged_) check_acknowledged(each);
+}
+
+void LogBook::read_on(const Snapshot& snapshot, const ConversationId& conversation) {
+  const Log& known = log(conversation);
+  const Seq head = known.empty() ? Seq() : known.rbegin()->first;
+  scan(snapshot, keys::entry(conversation, head + 1), keys::entry(conversation, Seq(~std::uint64_t{0})));
+}
+
+void LogBook::scan(const Snapshot& snapshot, const std::string& from, const std::string& to) {
+  const auto done = snapshot.scan(Table::entries, from, to, [&](std::string_view key, std::string_view value) {
+    const Seq seq(big_endian(key.substr(key.size() - 8)));
+    auto entry = decode_entry(value, seq);
+    if (!entry) throw Violation("I1", "an entry cannot be read: " + entry.error().message());
+    take(conversation_in_key(key), std::move(*entry));
+    return true;
+  });
+  if (!done) throw Violation("I1", "the log cannot be read");
 }
 
 void LogBook::take(const ConversationId& conversation, Entry entry) {

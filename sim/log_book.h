@@ -24,6 +24,8 @@ struct Sight {
 
   bool member() const { return !spans.empty() && !spans.back().leave; }
   bool sees(Seq seq) const;
+  /// He was in when it was appended, or it is his own leave.
+  bool in_period(Seq seq) const;
 };
 
 class LogBook {
@@ -33,6 +35,8 @@ class LogBook {
   /// Reads all logs anew and compares with what was known: numbers are given once (I2), no lower one appears later
   /// (I3), an id names one message (I4).
   void read(const Snapshot& snapshot);
+  /// Only what one log has got since.
+  void read_on(const Snapshot& snapshot, const ConversationId& conversation);
 
   /// Notes what somebody was told: it has to be there from now on, whatever crashes (I1).
   void acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender, const std::string& text);
@@ -50,6 +54,7 @@ class LogBook {
     std::string sender;
     std::string text;
   };
+  void scan(const Snapshot& snapshot, const std::string& from, const std::string& to);
   void take(const ConversationId& conversation, Entry entry);
   void check_acknowledged(const Acknowledged& each) const;
 

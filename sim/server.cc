@@ -56,6 +56,7 @@ void SimServer::start() {
 
 void SimServer::crash(MemoryDisk::Fate fate) {
   run_.tell("server dies");
+  watch_.on_dying();
   ++life_;
   links_.clear();
   for (auto& [id, session] : sessions_) session.connection->server_dies();

@@ -24,6 +24,8 @@ class ServerWatch {
   virtual ~ServerWatch() = default;
   /// A round was published; the snapshot is what a crash right now would leave.
   virtual void on_published(const Outcome& outcome) = 0;
+  /// The process is about to die; what it has let out can still be looked up.
+  virtual void on_dying() = 0;
 };
 
 class SimServer final : public LinkOwner, public DeliveryPort {

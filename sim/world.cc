@@ -241,13 +241,16 @@ void World::calm_down() {
 
 void World::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
-  book_.read(*snapshot);
+  for (const Notice& notice : outcome.notices)
+    if (notice.entry) book_.read_on(*snapshot, notice.conversation);
   for (const auto& [done, answer] : outcome.answers) {
     if (!answer) continue;
-    if (const auto* sent = std::get_if<SentReply>(&*answer))
-      if (book_.entry(sent->conversation, sent->seq) == nullptr)
-        throw Violation(
-            "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
+    const auto* sent = std::get_if<SentReply>(&*answer);
+    if (sent == nullptr) continue;
+    book_.read_on(*snapshot, sent->conversation);
+    if (book_.entry(sent->conversation, sent->seq) == nullptr)
+      throw Violation(
+          "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
   }
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
@@ -260,7 +263,7 @@ void World::on_published(const Outcome& outcome) {
                                            notice.entry->seq.value, receiver.user.value));
     // Everybody in period is told of it.
     for (const UserId& user : users_) {
-      if (!book_.sight(notice.conversation, user).sees(notice.entry->seq)) continue;
+      if (!book_.sight(notice.conversation, user).in_period(notice.entry->seq)) continue;
       if (std::ranges::find(notice.receivers, user, &Receiver::user) == notice.receivers.end())
         throw Violation("I5", fmt::format("{} is not told of {}:{}", user.value, notice.conversation.value,
                                           notice.entry->seq.value));
@@ -277,6 +280,7 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
   for (const replica::StoredRow& row : batch.rows) {
     if (row.note.provisional) continue;
     const Seq seq = row.entry->seq;
+    if (server_.up() && book_.entry(row.conversation, seq) == nullptr) look_at_log();
     const Entry* truth = book_.entry(row.conversation, seq);
     const auto named = [&] {
       return fmt::format("{}:{} on {}", row.conversation.value, seq.value, device.name().shown);

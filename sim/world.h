@@ -47,6 +47,7 @@ class World final : public ServerWatch, public DeviceWatch {
   std::uint64_t actions() const { return actions_; }
 
   void on_published(const Outcome& outcome) override;
+  void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
   void on_event(SimDevice& device, const replica::Event& event) override;
   void on_answer(SimDevice& device, const replica::ServerFrame& frame) override;
