@@ -32,6 +32,11 @@ Result<void> Engine::open() {
     batch.put(Table::meta, std::string(keys::kEpoch), encode(Epoch{1, random_.next_u64()}));
     TM_TRY(warm_.commit(batch));
   }
+  TM_ASSIGN(const auto age, warm_.snapshot()->get(Table::meta, keys::kAge));
+  if (age) {
+    TM_ASSIGN(age_, StoreAge::decode(*age));
+  }
+  age_.begin(clock_.steady_ms());
   round_ = view.round();
   if (view.failure()) return std::unexpected(*view.failure());
   last_wall_ms_ = clock_.wall_ms();
@@ -134,7 +139,7 @@ Result<void> Engine::commit(const Outcome& outcome) {
   Batch batch = state_.take_batch();
   if (state_.failure()) return std::unexpected(*state_.failure());
   if (!batch.empty()) {
-    purge_by_age(batch, clock_.wall_ms());
+    keep_house(batch);
     if (const auto committed = warm_.commit(batch); !committed) {
       recovering_ = !warm_.status().writable;
       next_recover_ms_ = 0;
@@ -220,8 +225,10 @@ void Engine::watch_clock(std::int64_t now_ms) {
   status_.purging = false;
 }
 
-void Engine::purge_by_age(Batch& batch, std::int64_t now_ms) {
-  const std::int64_t oldest_live = (now_ms - options_.params.dedup_remember_ms) / kHourMs;
+void Engine::keep_house(Batch& batch) {
+  const std::int64_t now_ms = clock_.wall_ms();
+  if (age_.pass(clock_.steady_ms(), now_ms)) batch.put(Table::meta, std::string(keys::kAge), age_.encode());
+  const std::int64_t oldest_live = age_.hours_over(now_ms, options_.params.dedup_remember_ms);
   if (oldest_live <= purged_hour_ || !status().purging) return;
   purged_hour_ = oldest_live;
   batch.erase_range(Table::dedup, keys::dedup_hour(0), keys::dedup_hour(static_cast<std::uint32_t>(oldest_live)));

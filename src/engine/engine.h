@@ -13,6 +13,7 @@
 #include "core/commands.h"
 #include "core/params.h"
 #include "engine/commit_state.h"
+#include "engine/store_age.h"
 #include "store/warm.h"
 
 namespace tidemark {
@@ -82,7 +83,8 @@ class Engine {
   void refuse(std::vector<Queued> queued);
   void fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error);
   bool try_recover();
-  void purge_by_age(Batch& batch, std::int64_t now_ms);
+  /// Adds to a round what is due once in a while: the store's age, and what has become too old.
+  void keep_house(Batch& batch);
   void watch_clock(std::int64_t now_ms);
 
   Warm& warm_;
@@ -103,6 +105,7 @@ class Engine {
   std::int64_t next_recover_ms_ = 0;
   std::int64_t last_wall_ms_ = 0;
   std::int64_t last_steady_ms_ = 0;
+  StoreAge age_;
   std::int64_t purged_hour_ = 0;
 
   mutable std::mutex status_mutex_;

@@ -344,5 +344,47 @@ RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {
   }
 }
 
+std::size_t remembered_ids(EngineWorld& world) {
+  std::size_t count = 0;
+  EXPECT_TRUE(world.warm().snapshot()->scan(Table::dedup, "", "\xff", [&](std::string_view, std::string_view) {
+    ++count;
+    return true;
+  }));
+  return count;
+}
+
+void use_for_hours(EngineWorld& world, int hours) {
+  for (int i = 0; i < hours; ++i) {
+    world.clock.pass(kHourMs);
+    world.send("C", "D", "time passes");
+  }
+}
+
+TEST(Engine, old_ids_are_dropped_by_hours_of_use) {
+  EngineWorld world;
+  world.send("A", "B", "hi");
+  use_for_hours(world, 24);
+  EXPECT_EQ(remembered_ids(world), 25u);
+  use_for_hours(world, 24);
+  EXPECT_LE(remembered_ids(world), 28u) << "some 25 hours are kept";
+  EXPECT_GE(remembered_ids(world), 25u);
+}
+
+TEST(Engine, a_wall_clock_that_is_wrong_at_a_start_makes_no_retry_a_second_message) {
+  EngineWorld world;
+  use_for_hours(world, 30);
+  const SendCommand m1 = world.message("A", "B", "hi");
+  const SentReply first = world.get<SentReply>(m1);
+  // The machine comes up two days ahead, works for a while, and is set right before the next start.
+  world.clock.wall += 48 * kHourMs;
+  world.crash();
+  world.send("C", "D", "tomorrow");
+  world.clock.wall -= 48 * kHourMs;
+  world.crash();
+  const SentReply again = world.get<SentReply>(m1);
+  EXPECT_TRUE(again.duplicate);
+  EXPECT_EQ(again.seq, first.seq);
+}
+
 }  // namespace
 }  // namespace tidemark

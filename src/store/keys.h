@@ -9,6 +9,7 @@
 //   meta          "epoch"                 -> epoch record (number, id)
 //                 "round"                 -> varint, the last commit round
 //                 "group"                 -> varint, the last group number given
+//                 "age"                   -> how long the store has been in use (engine/store_age.cc)
 //   entries       conversation seq        -> entry or row (row_codec.h), the present state of what was appended there
 //   conversations conversation            -> what the conversation is
 //   users         user                    -> head of the index, and the block of its most recently changed rows
@@ -56,5 +57,6 @@ std::string after_prefix(std::string prefix);
 inline constexpr std::string_view kEpoch = "epoch";
 inline constexpr std::string_view kRound = "round";
 inline constexpr std::string_view kGroup = "group";
+inline constexpr std::string_view kAge = "age";
 
 }  // namespace tidemark::keys
