@@ -33,6 +33,13 @@ TEST_P(ServerLimits, ConnectionsOfOneUser) {
   EXPECT_TRUE(other.send(user("a"), "hi").has_sent());
 }
 
+TEST_P(ServerLimits, OneUnansweredRequestAtATime) {
+  serve({.settings = {"limits.unanswered_max=1"}});
+  WsClient sender = device("a");
+  // The link pauses for each of them and goes on when it is answered.
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(sender.send(user("b"), "m" + std::to_string(i)).has_sent()) << i;
+}
+
 TEST_P(ServerLimits, ConnectionsInAll) {
   serve({.settings = {"limits.connections_max=3"}});
   WsClient one = device("a");
