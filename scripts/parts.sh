@@ -117,7 +117,10 @@ part_slow() { gtest blackbox build/dev/tidemark_blackbox_test 1800 '--gtest_filt
 part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
 part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
 
-part_sim() { checked build/dev/tidemark-sim --runs 1000 --all-met; }
+part_sim() {
+  gtest sim build/dev/tidemark_sim_test 120
+  checked build/dev/tidemark-sim --runs 1000 --all-met
+}
 part_asan_sim() { checked build/asan/tidemark-sim --runs 40 --quiet; }
 part_sim_long() { limit_s=900 checked build/dev/tidemark-sim explore --minutes 10; }
 
@@ -200,6 +203,6 @@ part_bench() {
 # What the last runs of the parts showed, sanitized ones aside: they run the same tests.
 part_conformance() {
   local known=build/test-logs/conformance.tsv
-  cat build/test-logs/{unit,blackbox,kill,slow}.*.tsv >"$known" 2>/dev/null
+  cat build/test-logs/{unit,blackbox,kill,sim,slow}.*.tsv >"$known" 2>/dev/null
   checked scripts/conformance "$known" tests/conformance_required.txt build/conformance.md
 }

@@ -28,8 +28,21 @@ SimDevice::~SimDevice() = default;
 void SimDevice::start() {
   ++life_;
   crashing_ = retired_ = connecting_ = false;
-  replica::Options options;
+  replica::Options options = options_ ? *options_ : any_options();
   options.seed = {run_.dice.next(), run_.dice.next()};
+  replica_ = std::make_unique<replica::Replica>(options, store_.image());
+  tell("starts");
+  set_alarm();
+  connect_again();
+}
+
+void SimDevice::start(const replica::Options& options) {
+  options_ = options;
+  start();
+}
+
+replica::Options SimDevice::any_options() {
+  replica::Options options;
   options.recent = static_cast<std::uint32_t>(run_.dice.below(6));
   options.bodies = options.recent == 0 ? Bodies::none : Bodies::recent;
   options.page_limit = static_cast<std::uint32_t>(run_.dice.between(1, 12));
@@ -37,10 +50,7 @@ void SimDevice::start() {
   options.held_items_max = static_cast<std::size_t>(run_.dice.between(1, 20));
   options.ranges_max = static_cast<std::size_t>(run_.dice.between(2, 8));
   options.open_max = 3;
-  replica_ = std::make_unique<replica::Replica>(options, store_.image());
-  tell("starts");
-  set_alarm();
-  connect_again();
+  return options;
 }
 
 void SimDevice::crash() {

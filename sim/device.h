@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/replica/memory_store.h"
@@ -35,8 +36,9 @@ class SimDevice {
   SimDevice(RunContext& run, SimServer& server, DeviceWatch& watch, Name name, replica::MemoryStore store);
   ~SimDevice();
 
-  /// The process starts and connects.
+  /// The process starts and connects, behaving as `options` say (their seed aside), or as chance has it.
   void start();
+  void start(const replica::Options& options);
   void crash();
   void set_offline(bool offline);
   /// After a kick for good or a refusal: the user opens the app again.
@@ -64,6 +66,7 @@ class SimDevice {
   void tell(const std::string& what) { run_.tell(name_.shown + " " + what); }
 
  private:
+  replica::Options any_options();
   template <typename Input>
   void act(Input input);
   void carry_out();
@@ -83,6 +86,7 @@ class SimDevice {
   SimClock clock_;
   replica::MemoryStore store_;
   replica::MemoryStore backup_;
+  std::optional<replica::Options> options_;
   std::unique_ptr<replica::Replica> replica_;
   std::shared_ptr<Connection> connection_;
   std::uint64_t life_ = 0;
