@@ -44,9 +44,11 @@ int no_passphrase(char*, int, int, void*) {
   return 0;
 }
 
+/// What is chosen points into it, and is sent after the callback has returned.
+constexpr unsigned char kHttp11[] = "\x08http/1.1";
+
 int choose_http_1_1(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size,
                     void*) {
-  constexpr unsigned char kHttp11[] = "\x08http/1.1";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, kHttp11, sizeof(kHttp11) - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
     return SSL_TLSEXT_ERR_NOACK;
@@ -89,6 +91,7 @@ Result<ContextPtr> load_server(const TlsServerFiles& files) {
 Result<ContextPtr> load_client(const TlsClientOptions& options) {
   ContextPtr context = new_context(TLS_client_method());
   SSL_CTX* const c = context.get();
+  TM_CHECK(SSL_CTX_set_alpn_protos(c, kHttp11, sizeof(kHttp11) - 1) == 0, "the list of protocols is well formed");
   if (options.verify == TlsClientOptions::Verify::off) return context;
   SSL_CTX_set_verify(c, SSL_VERIFY_PEER, nullptr);
   if (options.ca_file.empty()) {
