@@ -440,6 +440,26 @@ TEST(Replica, WhatTheSnapshotDoesNotNameGoes) {
   EXPECT_EQ(device.store.device().cursor.epoch, (Epoch{2, 77}));
 }
 
+TEST(Replica, AfterARollbackRowsOfTheSameNumbersAreTheNewOnes) {
+  TestServer server;
+  send_numbered(server, 1, 3);
+  TestDevice device(kAnna);
+  TestLink& first = join(server, device);
+  device.disconnect();
+  server.disconnect(first);
+  ASSERT_EQ(device.texts(kChat), numbered(1, 3));
+  // Another store under the same address: its numbers 1 and 2 are other messages.
+  TestServer other;
+  other.view.set_epoch({1, 77});
+  other.send(kBen, kAnna, "new 1");
+  other.send(kBen, kAnna, "new 2");
+  join(other, device);
+  EXPECT_THAT(device.texts(kChat), ElementsAre("new 1", "new 2"));
+  EXPECT_EQ(device.object(kChat).unread, (Unread{2, true}));
+  device.start();
+  EXPECT_THAT(device.texts(kChat), ElementsAre("new 1", "new 2"));
+}
+
 TEST(Replica, AnUnansweredRequestEndsTheLink) {
   TestServer server;
   TestDevice device(kAnna);

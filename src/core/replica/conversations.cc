@@ -79,6 +79,14 @@ void Conversations::mark_all_stale() {
   for (auto& [id, held] : ws_.conversations) {
     ConversationState& state = ws_.edit(held);
     state.stale = true;
+    // Numbers may name other things by now: nothing of the rows is sure.
+    if (!held.notes.empty()) ws_.drop_rows(held, {Seq(0), held.notes.rbegin()->first});
+    state.coverage = {};
+    state.tail = state.touched = {};
+    state.bottom.reset();
+    held.hidden = {};
+    held.touch_cursor = held.touch_to = held.synced_to = held.newest_for = {};
+    held.exhausted = false;
     // Asserted again in the new epoch: the server merges by max.
     if (state.local_read) state.wants_read = true;
   }

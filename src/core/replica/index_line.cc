@@ -51,7 +51,7 @@ void IndexLine::on_welcome(const Welcome& welcome) {
 }
 
 /// Reset and rollback alike: everything of the index is taken anew, and what the server does not name goes. After a
-/// rollback the rows between the cut and the first new number are still shown as if the server had them.
+/// rollback the rows go too, and come again as they are looked at.
 void IndexLine::begin_snapshot(Epoch epoch, Mode mode) {
   if (mode == Mode::rollback) conversations_.mark_all_stale();
   DeviceState& device = ws_.edit_device();
