@@ -101,7 +101,7 @@ struct DeviceSeenCommand {
 
 struct SetUserCommand {
   UserId user;
-  std::string level;
+  std::optional<std::string> level;  // nothing: stays as it is
 };
 
 using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,

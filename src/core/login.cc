@@ -82,11 +82,11 @@ Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command
 Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context) {
   TM_TRY(check_user_id(command.user, "user"));
   constexpr std::string_view kLevels[] = {"", "free", "paid", "vip"};
-  if (std::ranges::find(kLevels, command.level) == std::end(kLevels))
+  if (command.level && std::ranges::find(kLevels, *command.level) == std::end(kLevels))
     return fail(ErrorCode::OUT_OF_RANGE, "level", "One of free, paid, vip, or empty for the token's.");
   Draft draft(view, context);
   UserHead& user = draft.edit_user(command.user);
-  user.level = command.level;
+  if (command.level) user.level = *command.level;
   UserReply reply{command.user, user};
   return std::move(draft).finish(std::move(reply), {});
 }

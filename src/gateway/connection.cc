@@ -40,7 +40,7 @@ void Connection::start() {
 
 bool Connection::readable() const {
   // Who does not take his answers gets no more of them.
-  return !closed_ && !paused_ && !finishing_ && out_.size() <= kOutBytesMax;
+  return !closed_ && !paused_ && !finishing_ && !input_ended_ && out_.size() <= kOutBytesMax;
 }
 
 void Connection::wait_readable() {
@@ -59,6 +59,12 @@ void Connection::on_readable() {
     error_code failed;
     const std::size_t size = socket_.read_some(asio::buffer(room.data(), room.size()), failed);
     if (failed == asio::error::would_block || failed == asio::error::try_again) break;
+    if (failed == asio::error::eof && in_request_ && tls_ == nullptr) {
+      // It has said all and still listens for the answer.
+      keep_alive_ = false;
+      input_ended_ = true;
+      return;
+    }
     if (failed) return close();
     last_input_ms_ = owner_.now_ms();
     if (tls_ == nullptr)

@@ -98,6 +98,7 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   bool paused_ = false;
   bool blocked_ = false;
   bool finishing_ = false;
+  bool input_ended_ = false;
   bool closed_ = false;
   bool flush_queued_ = false;
 };

@@ -426,6 +426,7 @@ void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection
     if (!connection->in_request() && silent_ms > limits.http_idle_timeout_ms) connection->finish();
     return;
   }
+  if (link->ended()) return;  // what it was told last is on its way
   if (!link->welcomed()) {
     if (now - link->since_ms() > limits.handshake_timeout_ms) connection->close();
     return;

@@ -360,8 +360,11 @@ void Service::conversations(const Caller& caller, const pb::ClientFrame& request
 
 void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   if (!caller.admin) return answer(fail(ErrorCode::FORBIDDEN, "", "Only admin tokens may do this."));
-  if (request.has_put_user())
-    return submit(SetUserCommand{UserId(request.put_user().user()), request.put_user().level()}, std::move(answer));
+  if (request.has_put_user()) {
+    SetUserCommand command{UserId(request.put_user().user()), std::nullopt};
+    if (request.put_user().has_level()) command.level = request.put_user().level();
+    return submit(std::move(command), std::move(answer));
+  }
   const UserId user(request.get_user().user());
   if (auto checked = check_user_id(user, "user"); !checked) return answer(std::unexpected(std::move(checked).error()));
   read(

@@ -67,6 +67,7 @@ class WsLink final {
   /// When the upgrade was accepted.
   std::int64_t since_ms() const { return since_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
+  bool ended() const { return state_ == State::ended; }
   const UserId& user() const { return caller_.user; }
   std::int64_t token_expires_ms() const { return expires_ms_; }
 
