@@ -84,6 +84,18 @@ TEST_F(Chat, WhatIsWrittenWithoutAServerIsSentByTheNextChat) {
                              HasSubstr("message alice_bob 3 alice: / and /this\n"), Not(HasSubstr("alice_bob 4"))));
 }
 
+TEST_F(Chat, WhoIsAddedSeesNothingThatWasTypedBefore) {
+  const Finished alice =
+      chat("alice", "/group club bob\nabout zed\nmore about zed\n/add zed\nhello zed\n", {"--store", "none"});
+  EXPECT_EQ(alice.exit_code, 0) << alice.err;
+  const Finished zed = chat("zed", "", {"--store", "none"});
+  EXPECT_THAT(zed.out, AllOf(HasSubstr("alice: hello zed"), Not(HasSubstr("about zed"))));
+  // And who leaves has said what he typed.
+  ASSERT_EQ(chat("alice", "/group farewell bob\ngoodbye\n/leave\n", {"--store", "none"}).exit_code, 0);
+  const Finished bob = chat("bob", "", {"--store", "none"});
+  EXPECT_THAT(bob.out, HasSubstr("alice: goodbye"));
+}
+
 TEST_F(Chat, InMemoryItLeavesNothing) {
   EXPECT_EQ(chat("alice", "hello\n", {"--to", "bob", "--store", "none"}).exit_code, 0);
   EXPECT_FALSE(fs::exists(stores()));

@@ -154,6 +154,10 @@ bool TcpStream::wait_closed(std::int64_t timeout_ms) {
   return closed_;
 }
 
+void TcpStream::end_writing() {
+  ::shutdown(fd_, SHUT_WR);
+}
+
 void TcpStream::abort() {
   const linger now{1, 0};
   setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);

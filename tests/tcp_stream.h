@@ -42,6 +42,8 @@ class TcpStream {
   bool closed() const { return closed_; }
   /// Reads and drops everything until the peer closes; whether it did.
   bool wait_closed(std::int64_t timeout_ms);
+  /// Says that nothing more will be written, and goes on reading. Plain connections alone.
+  void end_writing();
   /// Ends the connection at once with a reset, as a cut line looks from the server.
   void abort();
 

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +22,7 @@ namespace tidemark {
 namespace {
 
 constexpr int kCallTimeoutS = 5;  // the screen stands still so long at most
+constexpr std::int64_t kSentWithinMs = 5'000;
 
 const std::vector<std::string> kHelp = {
     "/to USER                 chat with somebody",
@@ -201,6 +204,9 @@ CommandOutcome ChatSession::create_group(const std::vector<std::string>& words) 
 CommandOutcome ChatSession::change_members(std::string_view verb, const std::vector<std::string>& words,
                                            const ConversationId& open) {
   if (!is_group(open)) return {.notice = fmt::format("{} is for groups", verb)};
+  // Who comes must not see, and who leaves must not lose, what was typed before.
+  if (!wait_until_sent(open))
+    return {.notice = fmt::format("messages are still on their way; {} again when they are sent", verb)};
   const std::string members = "/v1/groups/" + percent_encode(open.value) + "/members";
   if (verb == "/leave")
     return {.notice = call({.method = "DELETE", .target = members + "/" + percent_encode(user_.value)}, "you left")};
@@ -208,6 +214,19 @@ CommandOutcome ChatSession::change_members(std::string_view verb, const std::vec
   return {.notice =
               call({.method = "POST", .target = members, .body = "{\"users\":" + json_list(words, 1) + "}"},
                    fmt::format("added {}", words.size() == 2 ? words[1] : fmt::format("{} people", words.size() - 1)))};
+}
+
+bool ChatSession::wait_until_sent(const ConversationId& conversation) const {
+  const SystemClock clock;
+  const std::int64_t end_ms = clock.steady_ms() + kSentWithinMs;
+  const auto on_its_way = [](const OutboxItem& item) {
+    return item.state == replica::OutboxState::waiting || item.state == replica::OutboxState::searching;
+  };
+  while (std::ranges::any_of(client_->timeline(conversation, {}, 0).outbox, on_its_way)) {
+    if (clock.steady_ms() > end_ms) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
 }
 
 CommandOutcome ChatSession::settle_outbox(std::string_view verb, const ConversationId& open) {

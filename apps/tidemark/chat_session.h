@@ -58,6 +58,8 @@ class ChatSession {
   CommandOutcome create_group(const std::vector<std::string>& words);
   CommandOutcome change_members(std::string_view verb, const std::vector<std::string>& words,
                                 const ConversationId& open);
+  /// Whether all that was written to it has been answered, waiting a little.
+  bool wait_until_sent(const ConversationId& conversation) const;
   CommandOutcome settle_outbox(std::string_view verb, const ConversationId& open);
   std::string call(const CallOptions& options, std::string done, std::string* answer = nullptr) const;
 

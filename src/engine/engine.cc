@@ -45,6 +45,11 @@ Result<void> Engine::open() {
 }
 
 namespace {
+/// What is wrong with the disk is for the operator (status, log), not for clients.
+std::unexpected<Error> not_writable() {
+  return fail(ErrorCode::RETRY_LATER, "", "Nothing can be stored at the moment.", 1'000);
+}
+
 /// About what a command holds in memory while it waits.
 std::size_t size_of(const Command& command) {
   constexpr std::size_t kFixed = 512;
@@ -167,10 +172,9 @@ void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error
   }
   // Whatever was decided, refusals too, may rest on writes that are not there: everything is to be asked again. So is
   // what waited behind it, or it would overtake what its sender had sent before.
-  for (auto& [done, answer] : outcome.answers) answer = fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000);
+  for (auto& [done, answer] : outcome.answers) answer = not_writable();
   for (Queued& each : queued)
-    if (each.done)
-      outcome.answers.emplace_back(std::move(each.done), fail(ErrorCode::RETRY_LATER, "", error.detail, 1'000));
+    if (each.done) outcome.answers.emplace_back(std::move(each.done), not_writable());
   outcome.notices.clear();
   host_.publish(std::move(outcome));
   refuse_queued();
@@ -205,9 +209,7 @@ bool Engine::try_recover() {
 void Engine::refuse(std::vector<Queued> queued) {
   if (queued.empty()) return;
   Outcome refused;
-  const std::string problem = status().problem;
-  for (Queued& each : queued)
-    refused.answers.emplace_back(std::move(each.done), fail(ErrorCode::RETRY_LATER, "", problem, 1'000));
+  for (Queued& each : queued) refused.answers.emplace_back(std::move(each.done), not_writable());
   host_.publish(std::move(refused));
 }
 
