@@ -104,22 +104,24 @@ TEST_P(Program, TokensFromTheCommandLine) {
                 .status,
             200);
   // Registering again says nothing of the level and leaves it.
-  const HttpResponse again = http.call("PUT", "/v1/admin/users/" + percent_encode(user("a")),
-                                       admin.out.substr(0, admin.out.size() - 1), "{}");
+  const HttpResponse again =
+      http.call("PUT", "/v1/admin/users/" + percent_encode(user("a")), admin.out.substr(0, admin.out.size() - 1), "{}");
   EXPECT_EQ(again.status, 200);
   EXPECT_THAT(again.body, HasSubstr(R"("level":"paid")"));
 }
 
 TEST_P(Program, WhoeverHasSaidAllIsStillAnswered) {
   serve();
-  for (const char* request : {"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "POST /v1/messages HTTP/1.1\r\nHost: x\r\n"}) {
+  for (const char* request :
+       {"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "POST /v1/messages HTTP/1.1\r\nHost: x\r\n"}) {
     TcpStream stream(server().port());
     std::string bytes = request;
     if (bytes.starts_with("POST")) {
       const std::string body = R"({"to":"bob","client_msg_id":"once","client_time":)" + std::to_string(wall_ms()) +
                                R"(,"body":{"text":"hi"}})";
-      bytes += "Authorization: Bearer " + token("a") + "\r\nContent-Type: application/json\r\nContent-Length: " +
-               std::to_string(body.size()) + "\r\n\r\n" + body;
+      bytes += "Authorization: Bearer " + token("a") +
+               "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+               body;
     }
     stream.write(bytes);
     stream.end_writing();

@@ -80,6 +80,7 @@ class Snapshot {
 struct WarmStatus {
   bool writable = true;          // false between a failed commit and a recovery
   std::string problem;           // a sentence, empty when all is well
+  std::string refusing;          // why commits are refused for now although nothing has failed; a sentence or empty
   std::uint64_t disk_bytes = 0;  // used by the data
   std::uint64_t puts = 0;        // since the start: operations and bytes of committed batches, syncs
   std::uint64_t put_bytes = 0;

@@ -214,10 +214,11 @@ ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& 
 Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
   HistoryQuery query;
   query.conversation = ConversationId(request.conversation_id());
-  if (request.has_before()) query.before = Seq(request.before());
+  // 0 is no place, but for `after`, which may begin at the beginning.
+  if (request.before() != 0) query.before = Seq(request.before());
   if (request.has_after()) query.after = Seq(request.after());
-  if (request.has_around()) query.around = Seq(request.around());
-  if (request.has_at()) query.at = request.at();
+  if (request.around() != 0) query.around = Seq(request.around());
+  if (request.at() != 0) query.at = request.at();
   if (query.before.has_value() + query.after.has_value() + query.around.has_value() + query.at.has_value() > 1)
     return fail(ErrorCode::MALFORMED, "before", "Give at most one of before, after, around and at.");
   query.limit = request.limit();

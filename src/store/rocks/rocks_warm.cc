@@ -50,6 +50,7 @@ class RocksStore final : public Warm {
   };
 
   Result<void> check_room(bool ask_now);
+  Result<void> room_now() const;
   void fill(const Batch& batch);
   void count(const Batch& batch);
   void stop(State state, const std::string& problem);
@@ -92,17 +93,18 @@ Result<void> RocksStore::check_room(bool ask_now) {
   const SteadyClock::time_point now = SteadyClock::now();
   if (!ask_now && now - room_asked_ < kFreeSpaceEvery) return room_;
   room_asked_ = now;
-  room_ = {};
-  const Result<std::uint64_t> free = free_bytes(options_.path);
-  if (!free) {
-    room_ = std::unexpected(free.error());
-  } else if (*free < options_.min_free_bytes) {
-    room_ = fail(ErrorCode::RETRY_LATER, {},
-                 "the disk of " + options_.path + " is nearly full: " + std::to_string(*free >> 20) +
-                     " MiB are free, writes need " + std::to_string(options_.min_free_bytes >> 20) +
-                     " MiB; free some space");
-  }
+  room_ = room_now();
   return room_;
+}
+
+Result<void> RocksStore::room_now() const {
+  if (options_.min_free_bytes == 0) return {};
+  TM_ASSIGN(const std::uint64_t free, free_bytes(options_.path));
+  if (free >= options_.min_free_bytes) return {};
+  return fail(ErrorCode::RETRY_LATER, {},
+              "the disk of " + options_.path + " is nearly full: " + std::to_string(free >> 20) +
+                  " MiB are free, writes need " + std::to_string(options_.min_free_bytes >> 20) +
+                  " MiB; free some space");
 }
 
 void RocksStore::fill(const Batch& batch) {
@@ -269,6 +271,7 @@ WarmStatus RocksStore::status() const {
     status.problem = problem_;
   }
   status.writable = status.problem.empty();
+  if (const auto room = room_now(); !room) status.refusing = room.error().detail;
   status.disk_bytes = tree_bytes(options_.path);
   status.puts = puts_.load(std::memory_order_relaxed);
   status.put_bytes = put_bytes_.load(std::memory_order_relaxed);
