@@ -100,10 +100,10 @@ void SimDevice::carry_out() {
   }
   if (point > 0 && connection_) {
     // Dying at point 1 it has sent a part of what it should have.
-    std::size_t left = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
+    const std::size_t count = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
     const HelloExtras extras{name_.user.value, "sim", "1"};
-    for (const replica::Request& request : outputs.requests)
-      if (left > 0 && left-- > 0) connection_->device_send(encode_request(dialect_, request, extras));
+    for (std::size_t i = 0; i < count; ++i)
+      connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));
   }
   if (dies) {
     run_.hit(Counter::client_crashes);

@@ -108,9 +108,9 @@ void LogBook::acknowledge(const ConversationId& conversation, Seq seq, const std
 }
 
 const LogBook::Log& LogBook::log(const ConversationId& conversation) const {
-  static const Log kEmpty;
+  static const Log empty;
   const auto found = logs_.find(conversation);
-  return found == logs_.end() ? kEmpty : found->second;
+  return found == logs_.end() ? empty : found->second;
 }
 
 const Entry* LogBook::entry(const ConversationId& conversation, Seq seq) const {
