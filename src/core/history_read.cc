@@ -24,19 +24,18 @@ struct Reading {
 
 struct Side {
   Rows rows;
-  Seq edge;                 // how far this direction was examined
-  bool end = false;         // and nothing visible lies beyond
-  std::uint64_t limit = 0;  // messages asked for
+  Seq edge;          // how far this direction was examined
+  bool end = false;  // and nothing visible lies beyond
 };
 
 Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
   const Seq to = std::min(before ? before - 1 : Seq(0), reading.upper);
   Side side;
-  side.limit = limit;
   side.rows = read_rows(reading.view, reading.query.user, reading.query.conversation,
                         visible_in(reading.row, Seq(0), to), Direction::down, page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? Seq(0) : side.rows.rows.empty() ? to : side.rows.rows.front().seq - 1;
+  if (planted(Fault::end_on_short_page) && side.rows.rows.size() < limit) side.end = true;
   return side;
 }
 
@@ -53,7 +52,7 @@ Side newer_than(const Reading& reading, Seq after, std::uint64_t limit) {
 void give_older(HistoryPage& page, Side side, Seq to) {
   page.messages = std::move(side.rows.rows);
   page.covers = {side.edge, to};
-  page.end = side.end || (planted(Fault::end_on_short_page) && page.messages.size() < side.limit);
+  page.end = side.end;
   if (!side.end) page.next_before = side.edge + 1;
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/codec.h"
-#include "core/planted.h"
 #include "store/keys.h"
 
 namespace tidemark {
@@ -229,7 +228,7 @@ Batch CommitState::take_batch() {
     evict_rows(batch, user, record);
     batch.put(Table::users, keys::user(user), encode(record));
   }
-  if (!planted(Fault::dedup_written_apart)) put_dedup(batch);
+  for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
   const auto put_or_erase = [&batch](const std::string& key, const auto& value) {
     if (value)
       batch.put(Table::devices, key, encode(*value));
@@ -241,10 +240,6 @@ Batch CommitState::take_batch() {
   if (group_changed_) batch.put(Table::meta, std::string(keys::kGroup), varint_bytes(last_group_));
   if (!batch.empty()) batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round_));
   return batch;
-}
-
-void CommitState::put_dedup(Batch& batch) const {
-  for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
 }
 
 template <typename Key, typename Value>

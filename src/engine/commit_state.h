@@ -31,8 +31,6 @@ class CommitState final : public View {
   void apply(const Writes& writes);
   /// Everything applied since begin(), as one batch. Empty when nothing was written.
   Batch take_batch();
-  /// The memory of this round's sends; take_batch() has it.
-  void put_dedup(Batch& batch) const;
   /// The batch is durable: keep what is in memory, within the bounds.
   void committed();
   /// The batch's fate is unknown: forget everything.

@@ -50,6 +50,20 @@ std::unexpected<Error> not_writable() {
   return fail(ErrorCode::RETRY_LATER, "", "Nothing can be stored at the moment.", 1'000);
 }
 
+/// For the planted fault alone.
+Batch split_off_dedup(Batch& batch) {
+  Batch apart;
+  Batch rest;
+  for (const Batch::Operation& each : batch.operations()) {
+    Batch& to = each.table == Table::dedup && each.kind == Batch::Kind::put ? apart : rest;
+    if (each.kind == Batch::Kind::put) to.put(each.table, each.key, each.value);
+    if (each.kind == Batch::Kind::erase) to.erase(each.table, each.key);
+    if (each.kind == Batch::Kind::erase_range) to.erase_range(each.table, each.key, each.value);
+  }
+  batch = std::move(rest);
+  return apart;
+}
+
 /// About what a command holds in memory while it waits.
 std::size_t size_of(const Command& command) {
   constexpr std::size_t kFixed = 512;
@@ -145,17 +159,15 @@ Result<void> Engine::commit(const Outcome& outcome) {
   if (state_.failure()) return std::unexpected(*state_.failure());
   if (!batch.empty()) {
     keep_house(batch);
+    Batch apart;
+    if (planted(Fault::dedup_written_apart)) apart = split_off_dedup(batch);
     if (const auto committed = warm_.commit(batch); !committed) {
       recovering_ = !warm_.status().writable;
       next_recover_ms_ = 0;
       if (recovering_) unsettled_ = outcome.notices;
       return committed;
     }
-    if (planted(Fault::dedup_written_apart)) {
-      Batch apart;
-      state_.put_dedup(apart);
-      if (!apart.empty()) (void)warm_.commit(apart);
-    }
+    if (!apart.empty()) (void)warm_.commit(apart);
     ++round_;
   }
   state_.committed();

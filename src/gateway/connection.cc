@@ -61,7 +61,6 @@ void Connection::on_readable() {
     if (failed == asio::error::would_block || failed == asio::error::try_again) break;
     if (failed == asio::error::eof && in_request_ && tls_ == nullptr) {
       // It has said all and still listens for the answer.
-      keep_alive_ = false;
       input_ended_ = true;
       return;
     }
@@ -152,10 +151,12 @@ void Connection::respond(const HttpReply& reply) {
   in_request_ = false;
   send(http_response(whole));
   if (!keep_alive_ || owner_.stopping()) return finish();
-  if (held_.empty()) return;
-  const std::string next = std::exchange(held_, {});
-  take_http(next);
-  pause(held_.size() > kHeldBytesMax);
+  if (!held_.empty()) {
+    const std::string next = std::exchange(held_, {});
+    take_http(next);
+    pause(held_.size() > kHeldBytesMax);
+  }
+  if (input_ended_ && !in_request_) finish();  // part of a request, or nothing, is left
 }
 
 void Connection::send(std::string_view bytes) {

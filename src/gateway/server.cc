@@ -259,8 +259,8 @@ HttpApi::Host Server::Impl::http_host() {
             const EngineStatus status = engine.status();
             if (stopping_) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
             if (!status.writable) return fail(ErrorCode::RETRY_LATER, "", status.problem, 1'000);
-            if (const WarmStatus store = world.warm.status(); !store.refusing.empty())
-              return fail(ErrorCode::RETRY_LATER, "", store.refusing, 1'000);
+            if (const auto has_room = world.warm.room(); !has_room)
+              return fail(ErrorCode::RETRY_LATER, "", has_room.error().detail, 1'000);
             if (!status.purging) return "The wall clock jumped: nothing is dropped by age until the next start.";
             return "";
           },
@@ -473,7 +473,7 @@ std::string Server::Impl::metrics_text() {
   gauge("tidemark_connections", "Open TCP connections.", static_cast<double>(connections.size()));
   gauge("tidemark_links", "Devices that are welcomed.", static_cast<double>(links.size()));
   gauge("tidemark_users_online", "Users with a link.", static_cast<double>(links_of.size()));
-  gauge("tidemark_writable", "1 while sends are taken.", status.writable && store.refusing.empty() ? 1 : 0);
+  gauge("tidemark_writable", "1 while sends are taken.", status.writable && world.warm.room() ? 1 : 0);
   gauge("tidemark_purging", "0 after the wall clock jumped: nothing is dropped by age.", status.purging ? 1 : 0);
   counter("tidemark_rounds_total", "Commit rounds.", status.rounds);
   counter("tidemark_commands_total", "Commands decided.", status.commands);

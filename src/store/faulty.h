@@ -57,6 +57,7 @@ class FaultyWarm final : public Warm {
   Result<void> commit(const Batch& batch) override;
   Result<void> recover() override;
   WarmStatus status() const override;
+  Result<void> room() const override { return inner_->room(); }
 
  private:
   void break_down(std::shared_ptr<const Snapshot> last_published);

@@ -80,7 +80,6 @@ class Snapshot {
 struct WarmStatus {
   bool writable = true;          // false between a failed commit and a recovery
   std::string problem;           // a sentence, empty when all is well
-  std::string refusing;          // why commits are refused for now although nothing has failed; a sentence or empty
   std::uint64_t disk_bytes = 0;  // used by the data
   std::uint64_t puts = 0;        // since the start: operations and bytes of committed batches, syncs
   std::uint64_t put_bytes = 0;
@@ -96,8 +95,11 @@ class Warm {
   virtual Result<void> commit(const Batch& batch) = 0;
   /// See W8. The thread that commits.
   virtual Result<void> recover() = 0;
-  /// Any thread.
+  /// Walks through the store's files. Any thread.
   virtual WarmStatus status() const = 0;
+  /// RETRY_LATER, with a sentence, while commits are refused although nothing has failed: the disk is nearly full.
+  /// Cheap. Any thread.
+  virtual Result<void> room() const { return {}; }
 };
 
 }  // namespace tidemark

@@ -41,6 +41,7 @@ class RocksStore final : public Warm {
   Result<void> commit(const Batch& batch) override;
   Result<void> recover() override;
   WarmStatus status() const override;
+  Result<void> room() const override;
 
  private:
   enum class State : std::uint8_t {
@@ -50,7 +51,6 @@ class RocksStore final : public Warm {
   };
 
   Result<void> check_room(bool ask_now);
-  Result<void> room_now() const;
   void fill(const Batch& batch);
   void count(const Batch& batch);
   void stop(State state, const std::string& problem);
@@ -93,11 +93,11 @@ Result<void> RocksStore::check_room(bool ask_now) {
   const SteadyClock::time_point now = SteadyClock::now();
   if (!ask_now && now - room_asked_ < kFreeSpaceEvery) return room_;
   room_asked_ = now;
-  room_ = room_now();
+  room_ = room();
   return room_;
 }
 
-Result<void> RocksStore::room_now() const {
+Result<void> RocksStore::room() const {
   if (options_.min_free_bytes == 0) return {};
   TM_ASSIGN(const std::uint64_t free, free_bytes(options_.path));
   if (free >= options_.min_free_bytes) return {};
@@ -271,7 +271,6 @@ WarmStatus RocksStore::status() const {
     status.problem = problem_;
   }
   status.writable = status.problem.empty();
-  if (const auto room = room_now(); !room) status.refusing = room.error().detail;
   status.disk_bytes = tree_bytes(options_.path);
   status.puts = puts_.load(std::memory_order_relaxed);
   status.put_bytes = put_bytes_.load(std::memory_order_relaxed);

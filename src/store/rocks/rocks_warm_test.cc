@@ -281,7 +281,9 @@ TEST(RocksWarm, a_full_reserve_refuses_before_it_writes_and_needs_no_new_databas
   must_open(options)->commit(batch_of(1)).value();
   options.min_free_bytes = UINT64_MAX;
   const auto warm = must_open(options);
-  EXPECT_THAT(warm->status().refusing, HasSubstr("free some space")) << "it is told before a commit is refused";
+  const auto room = warm->room();
+  ASSERT_FALSE(room) << "it is told before a commit is refused";
+  EXPECT_THAT(room.error().detail, HasSubstr("free some space"));
   EXPECT_TRUE(warm->status().writable) << "nothing has failed";
   const std::uint64_t operations = world.files().operations();
   const auto refused = warm->commit(batch_of(2));
