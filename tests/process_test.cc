@@ -121,7 +121,7 @@ TEST_P(Program, WhoeverHasSaidAllIsStillAnswered) {
                                R"(,"body":{"text":"hi"}})";
       bytes += "Authorization: Bearer " + token("a") +
                "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-               body;
+               body + "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n";
     }
     stream.write(bytes);
     stream.end_writing();
@@ -129,6 +129,9 @@ TEST_P(Program, WhoeverHasSaidAllIsStillAnswered) {
     while (stream.read(answer, patience_ms())) {
     }
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 20")) << answer;
+    if (bytes.starts_with("POST")) {
+      EXPECT_THAT(answer, HasSubstr(R"("ready")")) << "so is what was pipelined behind it";
+    }
   }
 }
 
