@@ -40,13 +40,31 @@ struct MarkUnreadCommand {
   ConversationId conversation;
 };
 
+/// Takes a message back for everybody: its author within the recall time, an operator at any time.
+struct RecallCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  Seq seq;
+  bool admin = false;
+};
+
+struct EditCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  Seq seq;
+  Body body;
+  std::optional<Seq> base_revision;  // refused when the message has another revision by now
+};
+
 /// A change under a number of its install; with an empty install it is done without memory.
 struct MutateCommand {
   UserId user;
   DeviceId device;
   InstallId install;
   std::uint64_t number = 0;
-  std::variant<ReadCommand, MarkUnreadCommand> change;
+  std::variant<ReadCommand, MarkUnreadCommand, RecallCommand, EditCommand> change;
 };
 
 struct CreateGroupCommand {
@@ -126,6 +144,10 @@ struct MutatedReply {
   bool unread_flag = false;
   bool clamped = false;
   Mark mark;
+  // Of a change to a message: the entry that made it (0: it was so already), and what the message is now.
+  Seq seq;
+  MessageState state = MessageState::live;
+  Seq revision;
   bool operator==(const MutatedReply&) const = default;
 };
 

@@ -71,6 +71,8 @@ struct Entry {
   Seq reply_to;
   std::vector<UserId> mentions;
   Body body;
+  Seq target;            // edit, recall, deletion: the message changed
+  UserId target_sender;  // its author
   std::optional<MemberChange> member;  // set iff kind == member
   std::optional<ConfigChange> config;  // set iff kind == config
 

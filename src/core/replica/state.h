@@ -103,14 +103,16 @@ struct OutboxItem {
   bool operator==(const OutboxItem&) const = default;
 };
 
-enum class MutationKind : std::uint8_t { read = 1, mark_unread };
+enum class MutationKind : std::uint8_t { read = 1, mark_unread, recall, edit };
 
 /// A change that has its number and is not answered.
 struct MutationItem {
   std::uint64_t number = 0;
   MutationKind kind = MutationKind::read;
   ConversationId conversation;
-  Seq seq;  // read
+  Seq seq;  // read, recall, edit
+  Body body;  // edit
+  std::optional<Seq> base_revision;
   bool operator==(const MutationItem&) const = default;
 };
 
