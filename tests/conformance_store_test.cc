@@ -142,6 +142,7 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
     const std::string id = chat("a", "b");
     WsClient a1 = device("a");
     WsClient b1 = device("b");
+    (void)device("b", "d2");
     std::vector<std::string> kept = numbered("before ", 20);
     send_all(a1, user("b"), kept);
     disk.fill();
@@ -160,6 +161,12 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
     EXPECT_EQ(refused, "RETRY_LATER") << floor;
     // Reads go on, and nothing that was acknowledged is gone.
     EXPECT_EQ(texts_of(whole_history(b1, id)), kept) << floor;
+    // Also for who comes only now, known or not.
+    for (const char* name : {"d2", "new"}) {
+      WsClient late = device("b", name);
+      EXPECT_EQ(texts_of(whole_history(late, id)), kept) << floor;
+      EXPECT_EQ(code_of(late.send(user("a"), block, new_id())), "RETRY_LATER");
+    }
     HttpClient http = this->http();
     EXPECT_EQ(http.get("/healthz", "").status, 200);
     const HttpResponse refused_by_http = http.post("/v1/messages", token("a"), send_json(user("b"), "x", new_id()));

@@ -15,6 +15,10 @@ struct Context {
 
 Result<Decision> decide(View& view, const Command& command, const Context& context);
 
+/// A login while nothing can be written, as of the view's round: the device may read and is pushed to, and keeps the
+/// session generation it came with, so that its next hello is judged as this one was.
+Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params);
+
 /// The number after `head` on a line last written in `line_epoch`: each epoch in between leaves a jump of 2^32, so
 /// that no two epochs ever share a number (design, section 2).
 std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uint32_t store_epoch);

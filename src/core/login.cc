@@ -26,20 +26,36 @@ void make_room(Draft& draft, const UserId& user) {
   for (std::size_t i = 0; i < leaving; ++i) draft.writes().erased_devices.emplace_back(user, devices[i].id);
 }
 
-}  // namespace
-
-Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
+Result<void> check_login(View& view, const LoginCommand& command, const std::optional<Device>& known,
+                         const CoreParams& params) {
   TM_TRY(check_user_id(command.user, "user"));
-  if (context.params.users_registered && !view.user(command.user).exists())
-    return fail(ErrorCode::USER_NOT_FOUND, "token");
+  if (params.users_registered && !view.user(command.user).exists()) return fail(ErrorCode::USER_NOT_FOUND, "token");
   constexpr std::uint64_t kGenerationMax = 1ULL << 53;
   if (command.generation > kGenerationMax)
     return fail(ErrorCode::OUT_OF_RANGE, "session_generation", "As the last welcome gave it.");
-  const auto known = view.device(command.user, command.device);
   if (known) TM_TRY(check_generation(*known, command));
+  return {};
+}
 
+/// What the device is told, as of the last published round: of a round in the making only what was decided before
+/// belongs to the user's mark.
+LoginReply reply_of(View& view, const LoginCommand& command, Mark mark, std::uint64_t round) {
+  LoginReply reply;
+  reply.mode = mode_of(command.cursor, view.epoch(), mark);
+  reply.head = {view.epoch(), mark, round};
+  reply.behind = reply.mode == Mode::delta ? mark - command.cursor.mark : mark.value;
+  if (!command.install.empty())
+    reply.highest_mutation = view.mutations(command.user, command.device, command.install).highest;
+  return reply;
+}
+
+}  // namespace
+
+Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
+  const auto known = view.device(command.user, command.device);
+  TM_TRY(check_login(view, command, known, context.params));
   Draft draft(view, context);
-  UserHead& user = draft.edit_user(command.user);
+  const Mark mark = draft.edit_user(command.user).mark;
   if (!known) make_room(draft, command.user);
   Device device = known.value_or(Device{});
   if (known && known->install != command.install)
@@ -53,17 +69,20 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   device.generation_used = false;
   device.last_seen = context.now_ms;
 
-  LoginReply reply;
+  LoginReply reply = reply_of(view, command, mark, view.round() - 1);
   reply.generation = device.generation;
-  reply.mode = mode_of(command.cursor, view.epoch(), user.mark);
-  // Of the round in the making only what was decided before belongs to this mark.
-  reply.head = {view.epoch(), user.mark, view.round() - 1};
-  reply.behind = reply.mode == Mode::delta ? user.mark - command.cursor.mark : user.mark.value;
   if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
-  if (!command.install.empty())
-    reply.highest_mutation = view.mutations(command.user, command.device, command.install).highest;
   draft.writes().devices.emplace_back(command.user, std::move(device));
   return std::move(draft).finish(std::move(reply), {});
+}
+
+Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params) {
+  const auto known = view.device(command.user, command.device);
+  TM_TRY(check_login(view, command, known, params));
+  LoginReply reply = reply_of(view, command, view.user(command.user).mark, view.round());
+  reply.generation = command.generation;
+  if (view.failure()) return std::unexpected(*view.failure());
+  return reply;
 }
 
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context) {

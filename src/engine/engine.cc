@@ -184,12 +184,19 @@ void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error
   }
   // Whatever was decided, refusals too, may rest on writes that are not there: everything is to be asked again. So is
   // what waited behind it, or it would overtake what its sender had sent before.
-  for (auto& [done, answer] : outcome.answers) answer = not_writable();
-  for (Queued& each : queued)
-    if (each.done) outcome.answers.emplace_back(std::move(each.done), not_writable());
-  outcome.notices.clear();
-  host_.publish(std::move(outcome));
+  for (std::size_t i = 0; i < outcome.answers.size(); ++i) queued[i].done = std::move(outcome.answers[i].first);
+  std::erase_if(queued, [](const Queued& each) { return !each.done; });
+  refuse(std::move(queued));
   refuse_queued();
+}
+
+Result<Reply> Engine::unwritten(const Command& command) const {
+  const auto* login = std::get_if<LoginCommand>(&command);
+  if (login == nullptr) return not_writable();
+  StoreView view(warm_.snapshot());
+  auto reply = login_unwritten(view, *login, options_.params);
+  if (!reply) return std::unexpected(std::move(reply).error());
+  return Reply(std::move(*reply));
 }
 
 bool Engine::try_recover() {
@@ -221,7 +228,7 @@ bool Engine::try_recover() {
 void Engine::refuse(std::vector<Queued> queued) {
   if (queued.empty()) return;
   Outcome refused;
-  for (Queued& each : queued) refused.answers.emplace_back(std::move(each.done), not_writable());
+  for (Queued& each : queued) refused.answers.emplace_back(std::move(each.done), unwritten(each.command));
   host_.publish(std::move(refused));
 }
 

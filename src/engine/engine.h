@@ -81,6 +81,8 @@ class Engine {
   Result<void> decide_all(std::vector<Queued>& queued, Outcome& outcome);
   Result<void> commit(const Outcome& outcome);
   void refuse(std::vector<Queued> queued);
+  /// What a command is answered while nothing can be written: a device may still come to read.
+  Result<Reply> unwritten(const Command& command) const;
   void fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error);
   bool try_recover();
   /// Adds to a round what is due once in a while: the store's age, and what has become too old.

@@ -218,9 +218,27 @@ TEST(Conformance, S140_a_full_disk) {
   world.clock.pass(5'000);
   EXPECT_EQ(world.refused(world.message("A", "B", "2")), ErrorCode::RETRY_LATER);
   EXPECT_EQ(world.change("B", "A_B").unread.count, 1u);
+  // Who comes now is welcomed to read: nothing is written, and his session stays what it was.
+  LoginCommand hello;
+  hello.user = UserId("B");
+  hello.device = DeviceId("d");
+  hello.install = InstallId("i");
+  hello.generation = 7;
+  const auto welcome = world.get<LoginReply>(hello);
+  EXPECT_EQ(welcome.generation, 7u);
+  EXPECT_EQ(welcome.head.mark, world.view().user(UserId("B")).mark);
+  EXPECT_FALSE(world.view().device(UserId("B"), DeviceId("d")).has_value());
   world.disk->set_full(false);
   world.clock.pass(5'000);
   EXPECT_EQ(world.send("A", "B", "2").seq, Seq(2));
+  EXPECT_EQ(world.get<LoginReply>(hello).generation, 8u);
+  // A copy of a device is told so on a full disk too.
+  world.disk->set_full(true);
+  EXPECT_EQ(world.refused(world.message("A", "B", "3")), ErrorCode::RETRY_LATER);
+  hello.generation = 5;
+  EXPECT_EQ(world.refused(hello), ErrorCode::NEW_INSTALL_REQUIRED);
+  hello.generation = 8;
+  EXPECT_EQ(world.get<LoginReply>(hello).generation, 8u);
 }
 
 TEST(Conformance, S45_S46_S49_read_pointers) {

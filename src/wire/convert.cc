@@ -121,6 +121,25 @@ Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
     case pb::MutateRequest::kMarkUnread:
       command.change = MarkUnreadCommand{{}, ConversationId(request.mark_unread().conversation_id())};
       return command;
+    case pb::MutateRequest::kRecall: {
+      RecallCommand recall;
+      recall.conversation = ConversationId(request.recall().conversation_id());
+      recall.seq = Seq(request.recall().seq());
+      command.change = std::move(recall);
+      return command;
+    }
+    case pb::MutateRequest::kEdit: {
+      const pb::EditMutation& edit = request.edit();
+      if (!edit.has_body()) return fail(ErrorCode::MALFORMED, "edit.body", "Give a body.");
+      EditCommand change;
+      change.conversation = ConversationId(edit.conversation_id());
+      change.seq = Seq(edit.seq());
+      change.body = body_from(edit.body());
+      if (!change.body.data.empty()) TM_TRY(check_data(change.body.data));
+      if (edit.has_base_revision()) change.base_revision = Seq(edit.base_revision());
+      command.change = std::move(change);
+      return command;
+    }
     case pb::MutateRequest::CHANGE_NOT_SET:
       break;
   }
@@ -246,7 +265,8 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   out.set_state(to_pb(entry.state));
   out.set_revision(entry.revision.value);
   out.set_priority(to_pb(entry.priority));
-  if (entry.countable() && !entry.dead()) to_pb(entry.body, *out.mutable_body());
+  const bool bodied = entry.countable() || entry.kind == EntryKind::edit;
+  if (bodied && !entry.dead()) to_pb(entry.body, *out.mutable_body());
   out.set_reply_to(entry.reply_to.value);
   for (const UserId& user : entry.mentions) out.add_mentions(user.value);
   if (entry.member) {
@@ -256,6 +276,9 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   }
   if (entry.config) out.mutable_config()->set_title(entry.config->title);
   out.set_client_msg_id(entry.client_msg_id);
+  out.set_target(entry.target.value);
+  out.set_target_sender(entry.target_sender.value);
+  out.set_touched(entry.touched_by.value);
 }
 
 void to_pb(const Cursor& cursor, pb::Cursor& out) {
@@ -356,6 +379,9 @@ void to_pb(const MutatedReply& reply, pb::Mutated& out) {
   out.set_unread_flag(reply.unread_flag);
   out.set_clamped(reply.clamped);
   out.set_mark(reply.mark.value);
+  out.set_seq(reply.seq.value);
+  out.set_state(to_pb(reply.state));
+  out.set_revision(reply.revision.value);
 }
 
 void to_pb(const GroupReply& reply, pb::Group& out) {

@@ -167,6 +167,9 @@ Answer answer_from(const pb::Mutated& mutated) {
   made.unread_flag = mutated.unread_flag();
   made.clamped = mutated.clamped();
   made.mark = Mark(mutated.mark());
+  made.seq = Seq(mutated.seq());
+  made.state = known_or_first(mutated.state(), MessageState::deleted);
+  made.revision = Seq(mutated.revision());
   return made;
 }
 
@@ -286,11 +289,20 @@ struct Writer {
     pb::MutateRequest& out = *frame.mutable_mutate();
     const replica::MutationItem& item = mutate.item;
     out.set_number(item.number);
-    if (item.kind == replica::MutationKind::read) {
-      out.mutable_read()->set_conversation_id(item.conversation.value);
-      out.mutable_read()->set_seq(item.seq.value);
-    } else {
-      out.mutable_mark_unread()->set_conversation_id(item.conversation.value);
+    switch (item.kind) {
+      case replica::MutationKind::read:
+        out.mutable_read()->set_conversation_id(item.conversation.value);
+        return out.mutable_read()->set_seq(item.seq.value);
+      case replica::MutationKind::mark_unread:
+        return out.mutable_mark_unread()->set_conversation_id(item.conversation.value);
+      case replica::MutationKind::recall:
+        out.mutable_recall()->set_conversation_id(item.conversation.value);
+        return out.mutable_recall()->set_seq(item.seq.value);
+      case replica::MutationKind::edit:
+        out.mutable_edit()->set_conversation_id(item.conversation.value);
+        out.mutable_edit()->set_seq(item.seq.value);
+        to_pb(item.body, *out.mutable_edit()->mutable_body());
+        if (item.base_revision) out.mutable_edit()->set_base_revision(item.base_revision->value);
     }
   }
   void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
@@ -326,6 +338,9 @@ Entry entry_from(const pb::Message& message) {
     entry.member = std::move(change);
   }
   if (message.has_config()) entry.config = ConfigChange{message.config().title()};
+  entry.target = Seq(message.target());
+  entry.target_sender = UserId(message.target_sender());
+  entry.touched_by = Seq(message.touched());
   return entry;
 }
 

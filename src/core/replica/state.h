@@ -110,9 +110,9 @@ struct MutationItem {
   std::uint64_t number = 0;
   MutationKind kind = MutationKind::read;
   ConversationId conversation;
-  Seq seq;  // read, recall, edit
-  Body body;  // edit
-  std::optional<Seq> base_revision;
+  Seq seq;                                // read, recall, edit
+  Body body = {};                         // edit
+  std::optional<Seq> base_revision = {};  // edit
   bool operator==(const MutationItem&) const = default;
 };
 
