@@ -29,6 +29,7 @@ struct Print {
     if (event.error) line(event.conversation, "not sent: " + event.error->message());
   }
   void operator()(const ChangeRefusedEvent& event) const { line(event.conversation, event.error.message()); }
+  void operator()(const LostEvent& event) const { line(event.conversation, "the server was restored and lost messages"); }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
   void operator()(const LinkEvent& event) const {
     if (event.state == LinkState::in_step) std::printf("in step\n");

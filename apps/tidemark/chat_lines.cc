@@ -172,6 +172,9 @@ void ChatLines::tell(const ClientEvent& event) {
     tell_fate(*own);
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
     tell_link(*link);
+  } else if (const auto* lost = std::get_if<LostEvent>(&event)) {
+    say(fmt::format("{} {} ({}, {}]", lost->now ? "found-again" : "not-on-server", lost->conversation.value,
+                    lost->rows.after.value, lost->rows.to.value));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
   }

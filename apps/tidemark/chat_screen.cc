@@ -161,6 +161,8 @@ void ChatFace::tell(const ClientEvent& event) {
     if (history->error) state_.notice = history->error->message();
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     state_.notice = refused->error.message();
+  } else if (const auto* lost = std::get_if<LostEvent>(&event); lost && !lost->now) {
+    state_.notice = "The server was restored to an earlier state: some messages are on this device alone now.";
   } else if (const auto* own = std::get_if<OutboxEvent>(&event)) {
     if (own->outcome == OutboxOutcome::failed && own->error) state_.notice = own->error->message();
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
@@ -267,8 +269,12 @@ void ChatFace::refresh_messages(std::int64_t now_ms, std::int64_t offset_s) {
   first_row_known_ = gap || timeline.rows.size() < rows_wanted_;
   if (!gap && first_row_known_ && !timeline.rows.empty()) state_.above = Above::beginning;
   if (!timeline.rows.empty()) first_row_ = timeline.rows[first].entry->seq;
-  for (std::size_t i = first; i < timeline.rows.size(); ++i)
-    state_.messages.push_back(message_line(*timeline.rows[i].entry, session_.user(), now_ms, offset_s));
+  for (std::size_t i = first; i < timeline.rows.size(); ++i) {
+    MessageLine line = message_line(*timeline.rows[i].entry, session_.user(), now_ms, offset_s);
+    if (!timeline.rows[i].on_server) line.text += " (not on the server)";
+    line.faded = line.faded || !timeline.rows[i].on_server;
+    state_.messages.push_back(std::move(line));
+  }
   for (const OutboxItem& item : timeline.outbox)
     state_.messages.push_back(outbox_line(item, session_.user(), now_ms, offset_s));
 }

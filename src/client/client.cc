@@ -297,6 +297,9 @@ Timeline Client::Impl::timeline(const ConversationId& conversation, Seq before, 
   const std::lock_guard lock(mutex_);
   Timeline timeline;
   if (auto rows = store_->rows(conversation, before, limit)) timeline.rows = std::move(*rows);
+  const auto& held = replica_->conversations();
+  if (const auto found = held.find(conversation); found != held.end())
+    for (TimelineRow& row : timeline.rows) row.on_server = !found->second.state.lost.contains(row.entry->seq);
   if (before) return timeline;
   for (OutboxItem& item : replica_->outbox())
     if (item.conversation == conversation) timeline.outbox.push_back(std::move(item));
@@ -378,6 +381,9 @@ Result<void> Client::mark_read(const ConversationId& conversation, Seq seq) {
   return impl_->act([&](Replica& replica, Now now) { return replica.mark_read(now, conversation, seq); });
 }
 
+Result<void> Client::forget_lost(const ConversationId& conversation) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.forget_lost(now, conversation); });
+}
 Result<void> Client::mark_unread(const ConversationId& conversation) {
   return impl_->act([&](Replica& replica, Now now) { return replica.mark_unread(now, conversation); });
 }

@@ -38,6 +38,7 @@ using replica::ConversationEvent;
 using replica::HistoryEvent;
 using replica::LinkEvent;
 using replica::LinkState;
+using replica::LostEvent;
 using replica::MessageEvent;
 using replica::OutboxEvent;
 using replica::OutboxItem;
@@ -48,7 +49,7 @@ using replica::UnreadEvent;
 struct EventsLost {};
 
 using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent,
-                                 HistoryEvent, LinkEvent, EventsLost>;
+                                 LostEvent, HistoryEvent, LinkEvent, EventsLost>;
 
 struct ClientOptions {
   std::string url;   // ws://host:port/v1/ws or wss://...
@@ -117,6 +118,9 @@ class Client {
   std::optional<Change> conversation(const ConversationId& id) const;
   /// At most `limit` rows below `before` (0: from the newest) of what is held.
   Timeline timeline(const ConversationId& conversation, Seq before = {}, std::size_t limit = 50) const;
+  /// Takes out of sight what a restore of the server left on this device alone: rows that are not on_server, and the
+  /// conversation itself when the server knows it no more. CONVERSATION_NOT_FOUND when there is nothing of the kind.
+  Result<void> forget_lost(const ConversationId& conversation);
   /// All messages that are not in the log yet, in the order of sending.
   std::vector<OutboxItem> outbox() const;
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most 8 at once.

@@ -50,9 +50,9 @@ void members(auto& archive, Is<ConfigChange> auto& value) {
 }
 void members(auto& archive, Is<Entry> auto& value) {
   auto& [seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-         state, revision, touched_by, reply_to, mentions, body, member, config] = value;
+         state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config] = value;
   archive(seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-          state, revision, touched_by, reply_to, mentions, body, member, config);
+          state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config);
 }
 void members(auto& archive, Is<Period> auto& value) {
   auto& [join, leave, visible_from] = value;
@@ -81,13 +81,14 @@ void members(auto& archive, Is<DeviceState> auto& value) {
   archive(user, device, install, generation, cursor, pass, clock_offset_ms, next_mutation, next_local_id);
 }
 void members(auto& archive, Is<ConversationState> auto& value) {
-  auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named] =
-      value;
-  archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named);
+  auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
+         epoch, lost] = value;
+  archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
+          epoch, lost);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
-  auto& [seq, server_time, revision, state, countable, mine, provisional] = value;
-  archive(seq, server_time, revision, state, countable, mine, provisional);
+  auto& [seq, server_time, revision, touched_by, echo, state, countable, mine, provisional] = value;
+  archive(seq, server_time, revision, touched_by, echo, state, countable, mine, provisional);
 }
 void members(auto& archive, Is<OutboxItem> auto& value) {
   auto& [local_id, conversation, to, client_msg_id, id_time_ms, body, reply_to, mentions, priority, attempts, state,
@@ -96,8 +97,8 @@ void members(auto& archive, Is<OutboxItem> auto& value) {
           error);
 }
 void members(auto& archive, Is<MutationItem> auto& value) {
-  auto& [number, kind, conversation, seq] = value;
-  archive(number, kind, conversation, seq);
+  auto& [number, kind, conversation, seq, body, base_revision] = value;
+  archive(number, kind, conversation, seq, body, base_revision);
 }
 
 class Packer {
@@ -114,10 +115,8 @@ class Packer {
   void put(std::signed_integral auto value) { out_.svarint(value); }
   void put(const std::string& value) { out_.string(value); }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void put(Enum value) {
-    out_.u8(static_cast<std::uint8_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void put(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
   /// By its name, which is stable; the enumerator's number here is not.
   void put(ErrorCode code) { out_.string(error_info(code).name); }
   template <typename Tag>
@@ -144,11 +143,10 @@ class Packer {
     for (const T& each : values) put(each);
   }
   template <typename T>
-  void put(const T& value)
-    requires requires(Packer& archive) { members(archive, value); }
-  {
-    members(*this, value);
+  void put(const T& value) requires requires(Packer& archive) {
+    members(archive, value);
   }
+  { members(*this, value); }
 
   ByteWriter out_;
 };
@@ -178,10 +176,8 @@ class Unpacker {
   void get(std::int64_t& value) { value = in_.svarint(); }
   void get(std::string& value) { value = in_.string(); }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void get(Enum& value) {
-    value = static_cast<Enum>(in_.u8());
-  }
+  requires std::is_enum_v<Enum>
+  void get(Enum& value) { value = static_cast<Enum>(in_.u8()); }
   void get(ErrorCode& code) { code = error_code_named(in_.string()).value_or(ErrorCode::INTERNAL); }
   template <typename Tag>
   void get(Number<Tag>& value) {
@@ -218,11 +214,10 @@ class Unpacker {
     for (std::uint64_t i = 0; i < count && in_.ok(); ++i) get(values.emplace_back());
   }
   template <typename T>
-  void get(T& value)
-    requires requires(Unpacker& archive) { members(archive, value); }
-  {
-    members(*this, value);
+  void get(T& value) requires requires(Unpacker& archive) {
+    members(archive, value);
   }
+  { members(*this, value); }
 
   ByteReader in_;
 };

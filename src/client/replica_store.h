@@ -14,6 +14,7 @@ namespace tidemark {
 struct TimelineRow {
   std::shared_ptr<const Entry> entry;
   bool gap_before = false;  // rows between the one before and this are not held: scroll_back fetches them
+  bool on_server = true;    // false: a restore of the server lost it, it is on this device alone
 };
 
 class ReplicaStore {

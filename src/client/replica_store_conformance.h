@@ -108,6 +108,8 @@ class BatchMaker {
     state.wants_read = flag();
     state.wants_unread = flag();
     state.named = number();
+    state.epoch = static_cast<std::uint32_t>(below(5));
+    if (flag()) state.lost.add({Seq(60), Seq(61 + below(20))});
     return state;
   }
 
@@ -134,7 +136,10 @@ class BatchMaker {
     entry->body = body();
     if (flag()) entry->member = MemberChange{static_cast<MemberAction>(below(5)), users(), Role::admin, Seq(number())};
     if (flag()) entry->config = ConfigChange{text(20)};
-    const replica::RowNote note{seq,   entry->server_time, entry->revision, entry->state, entry->countable(), flag(),
+    entry->target = Seq(number());
+    entry->target_sender = UserId(text(10));
+    const replica::RowNote note{seq,      entry->server_time, entry->revision,    entry->touched_by,
+                                number(), entry->state,       entry->countable(), flag(),
                                 flag()};
     return {id, std::move(entry), note};
   }
@@ -157,8 +162,12 @@ class BatchMaker {
   }
 
   replica::MutationItem mutation(std::uint64_t mutation_number) {
-    return {mutation_number, flag() ? replica::MutationKind::read : replica::MutationKind::mark_unread,
-            ConversationId(text(10)), Seq(number())};
+    return {mutation_number,
+            flag() ? replica::MutationKind::read : replica::MutationKind::mark_unread,
+            ConversationId(text(10)),
+            Seq(number()),
+            body(),
+            flag() ? std::optional(Seq(number())) : std::nullopt};
   }
 
   std::uint64_t below(std::uint64_t end) { return dice_() % end; }

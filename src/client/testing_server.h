@@ -224,6 +224,9 @@ class TestingServer {
                                                       query.limit,        query.touch_cursor, query.to};
         break;
       }
+      case pb::ClientFrame::kJumps:
+        request.operation = replica::Jumps{held_lines_from(frame.jumps())};
+        break;
       case pb::ClientFrame::kHistory: {
         const auto query = history_from(frame.history());
         TM_CHECK(query.has_value(), "a history question is well formed");
@@ -298,6 +301,7 @@ class TestingServer {
     out.mutable_sync()->set_page_token(answer.page_token);
   }
   static void put(const ConversationPage& page, pb::ServerFrame& out) { to_pb(page, *out.mutable_conversation_sync()); }
+  static void put(const JumpsAnswer& jumps, pb::ServerFrame& out) { to_pb(jumps, *out.mutable_jumps()); }
   static void put(const HistoryPage& page, pb::ServerFrame& out) { to_pb(page, *out.mutable_history()); }
   static void put(const SentReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_sent()); }
   static void put(const MutatedReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_mutated()); }

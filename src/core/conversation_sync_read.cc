@@ -63,7 +63,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
   if (query.after >= bound) {
     page.covers = {bound, bound};
   } else {
-    const Intervals gap = visible_in(*row, query.after, bound);
+    const Intervals gap = shown_in(view, *row, query.after, bound);
     const bool huge = length_of(gap) > params.hole_above;
     Rows rows = read_rows(view, query.user, query.conversation, gap, huge ? Direction::down : Direction::up,
                           page_of(limit, params.sync_bytes_max));
@@ -75,7 +75,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
     }
   }
   drop_known(page.messages, known);
-  page.hidden = hidden_in(*row, page.covers.after, page.covers.to);
+  page.hidden = hidden_in(view, *row, page.covers.after, page.covers.to);
   add_touched(view, page);
   return page;
 }

@@ -12,10 +12,8 @@ Draft::DraftedUser& Draft::drafted(const UserId& user) {
   DraftedUser& made = users_.emplace_back();
   made.id = user;
   made.head = base_.user(user);
-  if (!made.head.exists()) {
-    made.head.created_at = std::max<std::int64_t>(context_.now_ms, 1);
-    made.head.epoch = epoch().number;
-  }
+  // Also of who is new here: a restore may have taken back that he was known before.
+  if (!made.head.exists()) made.head.created_at = std::max<std::int64_t>(context_.now_ms, 1);
   made.before = made.head.mark;
   user_index_.emplace(user, &made);
   return made;
@@ -63,6 +61,7 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   entry.epoch = epoch().number;
   entry.round = round();
   TM_CHECK(entry.seq > head.seq || base_.failure(), "a log only grows");
+  if (head.epoch != entry.epoch) edit_conversation(id).jumps.push_back({entry.epoch, head.seq, entry.seq});
   auto stored = std::make_shared<const Entry>(std::move(entry));
   writes_.entries.emplace_back(id, stored);
   return stored;

@@ -39,6 +39,7 @@ class Draft final : public View {
 
   // View: the base with the writes above it.
   Epoch epoch() override { return base_.epoch(); }
+  std::vector<Epoch> lineage() override { return base_.lineage(); }
   std::uint64_t round() override { return base_.round(); }
   std::uint64_t last_group() override { return writes_.last_group.value_or(base_.last_group()); }
   const Conversation* conversation(const ConversationId& id) override;

@@ -31,8 +31,9 @@ struct Side {
 Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
   const Seq to = std::min(before ? before - 1 : Seq(0), reading.upper);
   Side side;
-  side.rows = read_rows(reading.view, reading.query.user, reading.query.conversation,
-                        visible_in(reading.row, Seq(0), to), Direction::down, page_of(limit, reading.bytes));
+  side.rows =
+      read_rows(reading.view, reading.query.user, reading.query.conversation,
+                shown_in(reading.view, reading.row, Seq(0), to), Direction::down, page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? Seq(0) : side.rows.rows.empty() ? to : side.rows.rows.front().seq - 1;
   if (planted(Fault::end_on_short_page) && side.rows.rows.size() < limit) side.end = true;
@@ -42,8 +43,9 @@ Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
 Side newer_than(const Reading& reading, Seq after, std::uint64_t limit) {
   const Seq from = std::min(after, reading.upper);
   Side side;
-  side.rows = read_rows(reading.view, reading.query.user, reading.query.conversation,
-                        visible_in(reading.row, from, reading.upper), Direction::up, page_of(limit, reading.bytes));
+  side.rows =
+      read_rows(reading.view, reading.query.user, reading.query.conversation,
+                shown_in(reading.view, reading.row, from, reading.upper), Direction::up, page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? reading.upper : side.rows.rows.empty() ? from : side.rows.rows.back().seq;
   return side;
@@ -126,7 +128,7 @@ Result<HistoryPage> history_page(View& view, const CoreParams& params, const His
     const Seq before = query.before.value_or(reading.upper + 1);
     give_older(page, older_than(reading, before, limit), std::min(before ? before - 1 : Seq(0), reading.upper));
   }
-  page.hidden = hidden_in(*row, page.covers.after, page.covers.to);
+  page.hidden = hidden_in(view, *row, page.covers.after, page.covers.to);
   return page;
 }
 

@@ -9,8 +9,10 @@
 namespace tidemark {
 namespace {
 
-Result<void> check_generation(const Device& known, const LoginCommand& command) {
+Result<void> check_generation(const Device& known, const LoginCommand& command, std::uint32_t epoch) {
   if (command.install.empty() || known.install != command.install) return {};
+  // The store was restored since: which generation was the last is not known. Who comes first goes on.
+  if (known.epoch != epoch) return {};
   const bool current = command.generation == known.generation;
   const bool welcome_was_lost = command.generation + 1 == known.generation && !known.generation_used;
   if (current || welcome_was_lost) return {};
@@ -33,7 +35,7 @@ Result<void> check_login(View& view, const LoginCommand& command, const std::opt
   constexpr std::uint64_t kGenerationMax = 1ULL << 53;
   if (command.generation > kGenerationMax)
     return fail(ErrorCode::OUT_OF_RANGE, "session_generation", "As the last welcome gave it.");
-  if (known) TM_TRY(check_generation(*known, command));
+  if (known) TM_TRY(check_generation(*known, command, view.epoch().number));
   return {};
 }
 
@@ -41,11 +43,11 @@ Result<void> check_login(View& view, const LoginCommand& command, const std::opt
 /// belongs to the user's mark.
 LoginReply reply_of(View& view, const LoginCommand& command, Mark mark, std::uint64_t round) {
   LoginReply reply;
-  reply.mode = mode_of(command.cursor, view.epoch(), mark);
+  reply.mode = mode_of(view, command.cursor, mark);
   reply.head = {view.epoch(), mark, round};
   reply.behind = reply.mode == Mode::delta ? mark - command.cursor.mark : mark.value;
   if (!command.install.empty())
-    reply.highest_mutation = view.mutations(command.user, command.device, command.install).highest;
+    reply.highest_mutation = mutations_of(view, command.user, command.device, command.install).highest;
   return reply;
 }
 
@@ -58,6 +60,7 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   const Mark mark = draft.edit_user(command.user).mark;
   if (!known) make_room(draft, command.user);
   Device device = known.value_or(Device{});
+  if (!known) device.epoch = view.epoch().number;
   if (known && known->install != command.install)
     draft.writes().replaced_installs.push_back({command.user, command.device, command.install, {}});
   device.id = command.device;
@@ -65,7 +68,9 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   device.platform = command.platform;
   device.app_version = command.app_version;
   // A device whose row was dropped may come with a generation of its own: numbers never go back.
-  device.generation = std::max(device.generation, command.generation) + 1;
+  const std::uint32_t epoch = view.epoch().number;
+  device.generation = next_number(std::max(device.generation, command.generation), device.epoch, epoch);
+  device.epoch = epoch;
   device.generation_used = false;
   device.last_seen = context.now_ms;
 

@@ -17,6 +17,7 @@ enum class Fault : std::uint8_t {
   dedup_without_hash,    // an id used again is a duplicate, whatever it says
   dedup_written_apart,   // what remembers an id is written after the message, in a batch of its own
   reconnect_window,      // a device that was away for less than five seconds believes it has missed nothing
+  no_epoch_on_restore,   // a store put back from a backup goes on as if nothing had been lost
   end_on_short_page,     // a page with fewer rows than asked for is taken for the end
 };
 

@@ -139,6 +139,15 @@ void remember(Mutations& mutations, MutationOutcome outcome, std::size_t kept_ma
 
 }  // namespace
 
+Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, const InstallId& install) {
+  Mutations mutations = view.mutations(user, device, install);
+  const std::uint32_t epoch = view.epoch().number;
+  if (mutations.highest > 0 && mutations.epoch != epoch)
+    mutations.highest = next_number(mutations.highest, mutations.epoch, epoch) - 1;
+  mutations.epoch = epoch;
+  return mutations;
+}
+
 Result<Decision> decide_mutate(View& view, const MutateCommand& command, const Context& context) {
   const bool numbered = !command.install.empty();
   constexpr std::uint64_t kNumberMax = 1ULL << 53;
@@ -147,7 +156,7 @@ Result<Decision> decide_mutate(View& view, const MutateCommand& command, const C
   Mutations mutations;
   const Digest content = content_of(command);
   if (numbered) {
-    mutations = view.mutations(command.user, command.device, command.install);
+    mutations = mutations_of(view, command.user, command.device, command.install);
     TM_ASSIGN(auto known, known_answer(mutations, command.number, content, context.params.mutations_kept));
     if (known) return Decision{std::move(*known), {}, {}};
   }

@@ -67,8 +67,28 @@ Result<Change> read_change(View& view, const CoreParams& params, const UserId& u
 /// The group as its present member sees it. NOT_MEMBER for a former one, CONVERSATION_NOT_FOUND otherwise.
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation);
 
-/// What a cursor means to this store now.
-Mode mode_of(const Cursor& cursor, const Epoch& epoch, Mark head);
+/// What a cursor means to this store now. One of an epoch that the store has never been in is told to begin anew,
+/// with all its rows: nothing that it holds can be told apart.
+Mode mode_of(View& view, const Cursor& cursor, Mark head);
+
+/// What a device holds of a conversation from before a restore.
+struct HeldLine {
+  ConversationId conversation;
+  std::uint32_t epoch = 0;  // number of the store's epoch up to which its jumps are applied
+};
+struct LineJumps {
+  ConversationId conversation;
+  bool known = false;  // false: the store has no such conversation of this user
+  std::vector<Jump> jumps;
+  bool operator==(const LineJumps&) const = default;
+};
+struct JumpsAnswer {
+  std::uint32_t epoch = 0;  // all jumps up to this epoch are in the answer
+  std::vector<LineJumps> lines;
+};
+/// The jumps of these conversations since (design, section 2, "Epoch"). A log that was not written since the restore
+/// answers with the jump that it would make.
+Result<JumpsAnswer> read_jumps(View& view, const UserId& user, const std::vector<HeldLine>& lines);
 
 /// The summary of a row (without messages). Used by reads and by pushes of state.
 Change change_of(View& view, const CoreParams& params, const UserId& user, const UserConversation& row);

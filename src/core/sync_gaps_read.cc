@@ -98,7 +98,7 @@ Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Tak
   Change change = change_of(run.view, run.params, run.query.user, row);
   const Seq reached = rows.more ? rows.rows.back().seq : rows.too_new ? rows.too_new - 1 : gap.upper;
   change.covers = {from, reached};
-  change.hidden = hidden_in(gap.row, from, reached);
+  change.hidden = hidden_in(run.view, gap.row, from, reached);
   change.more_messages = rows.more;
   taken.messages += rows.rows.size();
   taken.bytes += rows.bytes;

@@ -31,7 +31,7 @@ Result<SyncRun> run_of(View& view, const CoreParams& params, const SyncQuery& qu
   SyncRun run{view, params, query, view.epoch()};
   run.head = view.user(query.user).mark;
   const std::uint64_t round = view.round();
-  run.mode = mode_of(query.cursor, run.epoch, run.head);
+  run.mode = mode_of(view, query.cursor, run.head);
   if (run.mode == Mode::delta && !query.cursor.empty() && query.cursor.round > round) run.mode = Mode::reset;
   if (run.mode == Mode::delta && !query.cursor.empty()) {
     run.low = query.cursor.mark;
@@ -86,10 +86,10 @@ std::vector<UserConversation> newest_changes(View& view, const UserId& user, Mar
 /// Adds the newest rows of a conversation; returns what they weigh.
 std::uint64_t add_recent(const SyncRun& run, const UserConversation& row, Change& change) {
   const Seq upper = upper_bound_of(row, run.view.line(row.conversation).seq);
-  Rows rows = read_rows(run.view, run.query.user, row.conversation, visible_in(row, Seq(0), upper), Direction::down,
-                        page_of(run.query.recent, run.bytes));
+  Rows rows = read_rows(run.view, run.query.user, row.conversation, shown_in(run.view, row, Seq(0), upper),
+                        Direction::down, page_of(run.query.recent, run.bytes));
   change.covers = {rows.more ? rows.rows.front().seq - 1 : Seq(0), upper};
-  change.hidden = hidden_in(row, change.covers.after, change.covers.to);
+  change.hidden = hidden_in(run.view, row, change.covers.after, change.covers.to);
   change.messages = std::move(rows.rows);
   return rows.bytes;
 }
@@ -123,10 +123,11 @@ Result<SyncPage> sync_page(View& view, const CoreParams& params, const SyncQuery
 
 }  // namespace
 
-Mode mode_of(const Cursor& cursor, const Epoch& epoch, Mark head) {
+Mode mode_of(View& view, const Cursor& cursor, Mark head) {
   if (cursor.empty()) return Mode::delta;
-  if (cursor.epoch != epoch) return Mode::rollback;
-  return cursor.mark > head ? Mode::reset : Mode::delta;
+  if (cursor.epoch == view.epoch()) return cursor.mark > head ? Mode::reset : Mode::delta;
+  const std::vector<Epoch> lineage = view.lineage();
+  return std::ranges::find(lineage, cursor.epoch) == lineage.end() ? Mode::reset : Mode::rollback;
 }
 
 SyncPage page_of(const SyncRun& run) {

@@ -46,7 +46,7 @@ TEST(Conformance, S16_a_backlog_in_one_chat_is_one_changed_object) {
   world.read(b, id, Seq(40));
   const Cursor cursor = world.cursor_of(b);
   for (int i = 0; i < 120; ++i) world.send(id, a);
-  EXPECT_EQ(mode_of(cursor, world.view.epoch(), world.head_of(b)), Mode::delta);
+  EXPECT_EQ(mode_of(world.view, cursor, world.head_of(b)), Mode::delta);
   const SyncPage got = page(world, query(b, cursor));
   EXPECT_EQ(got.mode, Mode::delta);
   ASSERT_EQ(got.changes.size(), 1u);
@@ -124,20 +124,27 @@ TEST(Sync, a_user_without_an_index_is_level) {
 }
 
 TEST(Sync, the_mode_tells_what_a_cursor_is_worth) {
+  TestView view;
   const Epoch epoch{3, 77};
-  EXPECT_EQ(mode_of({}, epoch, Mark(9)), Mode::delta);
-  EXPECT_EQ(mode_of({epoch, Mark(9), 1}, epoch, Mark(9)), Mode::delta);
-  EXPECT_EQ(mode_of({epoch, Mark(0), 1}, epoch, Mark(9)), Mode::delta);
-  EXPECT_EQ(mode_of({epoch, Mark(10), 1}, epoch, Mark(9)), Mode::reset);
-  EXPECT_EQ(mode_of({{2, 77}, Mark(5), 1}, epoch, Mark(9)), Mode::rollback);
-  EXPECT_EQ(mode_of({{3, 78}, Mark(5), 1}, epoch, Mark(9)), Mode::rollback);
-  EXPECT_EQ(mode_of({{4, 1}, Mark(50), 1}, epoch, Mark(9)), Mode::rollback);
-  EXPECT_EQ(mode_of({{0, 0}, Mark(5), 1}, epoch, Mark(9)), Mode::rollback);
+  view.set_epoch(epoch);
+  view.set_lineage({{1, 5}, {2, 77}});
+  const auto mode = [&](const Cursor& cursor) { return mode_of(view, cursor, Mark(9)); };
+  EXPECT_EQ(mode({}), Mode::delta);
+  EXPECT_EQ(mode({epoch, Mark(9), 1}), Mode::delta);
+  EXPECT_EQ(mode({epoch, Mark(0), 1}), Mode::delta);
+  EXPECT_EQ(mode({epoch, Mark(10), 1}), Mode::reset);
+  EXPECT_EQ(mode({{2, 77}, Mark(5), 1}), Mode::rollback);
+  EXPECT_EQ(mode({{1, 5}, Mark(50), 1}), Mode::rollback);
+  // Of a store that is none of its forebears.
+  EXPECT_EQ(mode({{3, 78}, Mark(5), 1}), Mode::reset);
+  EXPECT_EQ(mode({{4, 1}, Mark(50), 1}), Mode::reset);
+  EXPECT_EQ(mode({{0, 0}, Mark(5), 1}), Mode::reset);
 }
 
 TEST(Sync, a_cursor_that_is_worth_nothing_is_answered_from_the_start) {
   ReadsWorld world;
   world.view.set_epoch({2, 5});
+  world.view.set_lineage({{1, 4}});
   for (int i = 0; i < 5; ++i) world.send(world.single(a, UserId("u" + std::to_string(i))), a);
   const SyncPage fresh = page(world, query(a));
   for (const Cursor& cursor : {Cursor{{2, 5}, Mark(900), 1}, Cursor{{1, 4}, Mark(3), 1}, Cursor{{2, 5}, Mark(3), 99}}) {

@@ -18,6 +18,7 @@ class TestView final : public View {
   // ------------------------------------------------------------------------------------------------- mutators
 
   void set_epoch(Epoch epoch) { epoch_ = epoch; }
+  void set_lineage(std::vector<Epoch> lineage) { lineage_ = std::move(lineage); }
   void set_round(std::uint64_t round) { round_ = round; }
   void set_last_group(std::uint64_t number) { last_group_ = number; }
 
@@ -93,6 +94,7 @@ class TestView final : public View {
   // ------------------------------------------------------------------------------------------------- the view
 
   Epoch epoch() override { return read() ? epoch_ : Epoch{0, 0}; }
+  std::vector<Epoch> lineage() override { return read() ? lineage_ : std::vector<Epoch>{}; }
   std::uint64_t round() override { return read() ? round_ : 0; }
   std::uint64_t last_group() override { return read() ? last_group_ : 0; }
 
@@ -186,7 +188,7 @@ class TestView final : public View {
 
   LineHead line_of(const ConversationId& id) const {
     const auto* log = find(logs_, id);
-    if (!log || log->empty()) return {Seq(0), 0, Seq(0), 0, epoch_.number};
+    if (!log || log->empty()) return {};
     const Entry& last = log->rbegin()->second;
     return {last.seq, last.ord, last.top, last.server_time, last.epoch};
   }
@@ -205,6 +207,7 @@ class TestView final : public View {
   }
 
   Epoch epoch_{1, 1};
+  std::vector<Epoch> lineage_;
   std::uint64_t round_ = 1;
   std::uint64_t last_group_ = 0;
   std::map<ConversationId, Conversation> conversations_;

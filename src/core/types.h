@@ -71,8 +71,8 @@ struct Entry {
   Seq reply_to;
   std::vector<UserId> mentions;
   Body body;
-  Seq target;            // edit, recall, deletion: the message changed
-  UserId target_sender;  // its author
+  Seq target;                          // edit, recall, deletion: the message changed
+  UserId target_sender;                // its author
   std::optional<MemberChange> member;  // set iff kind == member
   std::optional<ConfigChange> config;  // set iff kind == config
 
@@ -98,6 +98,14 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
+/// A restore lost what a log held above `cut`: the numbers in (cut, first) name nothing any more, and never will again.
+struct Jump {
+  std::uint32_t epoch = 1;  // number of the store's epoch that began with the restore
+  Seq cut;
+  Seq first;
+  bool operator==(const Jump&) const = default;
+};
+
 /// What a conversation is, apart from its log. Single chats have exactly their one or two users as members.
 struct Conversation {
   ConversationId id;
@@ -106,6 +114,7 @@ struct Conversation {
   std::vector<Member> members;  // the present ones, in order of joining
   HistoryForNewcomers newcomers = HistoryForNewcomers::none;
   std::uint32_t newcomers_last = 0;
+  std::vector<Jump> jumps = {};  // of its log, ascending
 
   const Member* member(const UserId& user) const {
     for (const Member& m : members)
@@ -173,6 +182,7 @@ struct Device {
   std::string platform;
   std::string app_version;
   std::uint64_t generation = 0;
+  std::uint32_t epoch = 1;       // store epoch of the generation
   bool generation_used = false;  // a frame came under the present generation
   Mark acknowledged;
   std::int64_t last_seen = 0;
@@ -189,11 +199,12 @@ struct MutationOutcome {
 };
 struct Mutations {
   std::uint64_t highest = 0;
+  std::uint32_t epoch = 1;            // store epoch of the last number
   std::vector<MutationOutcome> kept;  // ascending by number, the last 64
   bool operator==(const Mutations&) const = default;
 };
 
-/// An epoch of the store: changes only when it is restored.
+/// An epoch of the store: changes only when it is restored. Numbers ascend, ids are random.
 struct Epoch {
   std::uint32_t number = 1;
   std::uint64_t id = 0;

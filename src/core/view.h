@@ -29,6 +29,8 @@ class View {
 
   /// Store epoch; the same during a view's life.
   virtual Epoch epoch() = 0;
+  /// The epochs that the store went through before, ascending: of the backups from which it was restored.
+  virtual std::vector<Epoch> lineage() = 0;
   /// The last commit round that this view shows (or, while deciding, the one being made).
   virtual std::uint64_t round() = 0;
   /// The last number given to a group.

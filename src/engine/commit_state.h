@@ -37,6 +37,7 @@ class CommitState final : public View {
   void drop();
 
   Epoch epoch() override { return epoch_; }
+  std::vector<Epoch> lineage() override { return stored_->lineage(); }
   std::uint64_t round() override { return round_; }
   std::uint64_t last_group() override { return last_group_; }
   const Conversation* conversation(const ConversationId& id) override;

@@ -7,6 +7,7 @@
 #include "core/decide.h"
 #include "core/decide_parts.h"
 #include "core/planted.h"
+#include "engine/epochs.h"
 #include "store/keys.h"
 #include "store/row_codec.h"
 #include "store/store_view.h"
@@ -26,12 +27,8 @@ Engine::Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions opt
 
 Result<void> Engine::open() {
   StoreView view(warm_.snapshot());
-  TM_ASSIGN(const auto bytes, warm_.snapshot()->get(Table::meta, keys::kEpoch));
-  if (!bytes) {
-    Batch batch;
-    batch.put(Table::meta, std::string(keys::kEpoch), encode(Epoch{1, random_.next_u64()}));
-    TM_TRY(warm_.commit(batch));
-  }
+  TM_ASSIGN(const auto epoch, epoch_in(*warm_.snapshot()));
+  if (!epoch) TM_TRY(begin_first_epoch(warm_, random_.next_u64()));
   TM_ASSIGN(const auto age, warm_.snapshot()->get(Table::meta, keys::kAge));
   if (age) {
     TM_ASSIGN(age_, StoreAge::decode(*age));

@@ -237,7 +237,7 @@ TEST(Engine, logins_raise_the_generation_and_find_out_copies) {
   EXPECT_EQ(world.get<LoginReply>(login).mode, Mode::reset) << "a mark that was never given";
   login.generation = 5;
   login.cursor.epoch.id ^= 1;
-  EXPECT_EQ(world.get<LoginReply>(login).mode, Mode::rollback);
+  EXPECT_EQ(world.get<LoginReply>(login).mode, Mode::reset) << "of another store";
 }
 
 TEST(Engine, devices_of_a_user_are_bounded) {

@@ -23,6 +23,8 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_conversations();
     case HttpOperation::get_conversation:
       return frame.mutable_conversation();
+    case HttpOperation::get_jumps:
+      return frame.mutable_jumps();
     case HttpOperation::get_history:
       return frame.mutable_history();
     case HttpOperation::mark_read:

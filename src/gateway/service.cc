@@ -153,6 +153,14 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
           },
           std::move(answer));
     }
+    case Operation::kJumps:
+      return read(
+          [user = caller.user, lines = held_lines_from(request.jumps())](StoreView& view) {
+            return framed(read_jumps(view, user, lines), [](pb::ServerFrame& frame, const JumpsAnswer& jumps) {
+              to_pb(jumps, *frame.mutable_jumps());
+            });
+          },
+          std::move(answer));
     case Operation::kMessage: {
       auto name = parse_message_id(request.message().message_id());
       if (!name) return answer(std::unexpected(std::move(name).error()));

@@ -7,6 +7,7 @@
 //   seq, mark     := be64
 //
 //   meta          "epoch"                 -> epoch record (number, id)
+//                 "lineage"             -> the epochs before it, ascending
 //                 "round"                 -> varint, the last commit round
 //                 "group"                 -> varint, the last group number given
 //                 "age"                   -> how long the store has been in use (engine/store_age.cc)
@@ -55,6 +56,7 @@ std::string installs(const UserId& user, const DeviceId& device);  // prefix of 
 std::string after_prefix(std::string prefix);
 
 inline constexpr std::string_view kEpoch = "epoch";
+inline constexpr std::string_view kLineage = "lineage";
 inline constexpr std::string_view kRound = "round";
 inline constexpr std::string_view kGroup = "group";
 inline constexpr std::string_view kAge = "age";

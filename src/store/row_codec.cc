@@ -237,7 +237,7 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
 }
 
 // conversation := version u8(kind) string(title) u8(newcomers) varint(newcomers_last)
-//                 count { string(user) u8(role) varint(join) }
+//                 count { string(user) u8(role) varint(join) } count { varint(epoch) varint(cut) varint(first) }
 std::string encode(const Conversation& conversation) {
   std::string bytes;
   begin(bytes);
@@ -251,6 +251,12 @@ std::string encode(const Conversation& conversation) {
     out.string(member.user.value);
     out.u8(static_cast<std::uint8_t>(member.role));
     out.varint(member.join.value);
+  }
+  out.varint(conversation.jumps.size());
+  for (const Jump& jump : conversation.jumps) {
+    out.varint(jump.epoch);
+    out.varint(jump.cut.value);
+    out.varint(jump.first.value);
   }
   return bytes;
 }
@@ -268,6 +274,12 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
       member.user = UserId(in.string());
       member.role = static_cast<Role>(in.u8());
       member.join = Seq(in.varint());
+    }
+    conversation.jumps.resize(get_count(in));
+    for (Jump& jump : conversation.jumps) {
+      jump.epoch = static_cast<std::uint32_t>(in.varint());
+      jump.cut = Seq(in.varint());
+      jump.first = Seq(in.varint());
     }
     return conversation;
   });
@@ -336,7 +348,7 @@ Result<DedupRecord> decode_dedup(std::string_view bytes) {
 }
 
 // device := version string(id) string(install) string(platform) string(app_version) varint(generation)
-//           u8(generation_used) varint(acknowledged) svarint(last_seen) string(push_token)
+//           varint(epoch) u8(generation_used) varint(acknowledged) svarint(last_seen) string(push_token)
 std::string encode(const Device& device) {
   std::string bytes;
   begin(bytes);
@@ -346,6 +358,7 @@ std::string encode(const Device& device) {
   out.string(device.platform);
   out.string(device.app_version);
   out.varint(device.generation);
+  out.varint(device.epoch);
   out.u8(device.generation_used);
   out.varint(device.acknowledged.value);
   out.svarint(device.last_seen);
@@ -361,6 +374,7 @@ Result<Device> decode_device(std::string_view bytes) {
     device.platform = in.string();
     device.app_version = in.string();
     device.generation = in.varint();
+    device.epoch = static_cast<std::uint32_t>(in.varint());
     device.generation_used = in.u8() != 0;
     device.acknowledged = Mark(in.varint());
     device.last_seen = in.svarint();
@@ -369,12 +383,13 @@ Result<Device> decode_device(std::string_view bytes) {
   });
 }
 
-// mutations := version varint(highest) count { varint(number) digest string(answer) }
+// mutations := version varint(highest) varint(epoch) count { varint(number) digest string(answer) }
 std::string encode(const Mutations& mutations) {
   std::string bytes;
   begin(bytes);
   ByteWriter out(bytes);
   out.varint(mutations.highest);
+  out.varint(mutations.epoch);
   out.varint(mutations.kept.size());
   for (const MutationOutcome& kept : mutations.kept) {
     out.varint(kept.number);
@@ -388,6 +403,7 @@ Result<Mutations> decode_mutations(std::string_view bytes) {
   return whole(bytes, "mutation memory", [](ByteReader& in) {
     Mutations mutations;
     mutations.highest = in.varint();
+    mutations.epoch = static_cast<std::uint32_t>(in.varint());
     mutations.kept.resize(get_count(in));
     for (MutationOutcome& kept : mutations.kept) {
       kept.number = in.varint();
@@ -414,6 +430,30 @@ Result<Epoch> decode_epoch(std::string_view bytes) {
     epoch.number = static_cast<std::uint32_t>(in.varint());
     epoch.id = in.be64();
     return epoch;
+  });
+}
+
+// lineage := version count { varint(number) be64(id) }
+std::string encode(const std::vector<Epoch>& lineage) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(lineage.size());
+  for (const Epoch& epoch : lineage) {
+    out.varint(epoch.number);
+    out.be64(epoch.id);
+  }
+  return bytes;
+}
+
+Result<std::vector<Epoch>> decode_lineage(std::string_view bytes) {
+  return whole(bytes, "lineage", [](ByteReader& in) {
+    std::vector<Epoch> lineage(get_count(in));
+    for (Epoch& epoch : lineage) {
+      epoch.number = static_cast<std::uint32_t>(in.varint());
+      epoch.id = in.be64();
+    }
+    return lineage;
   });
 }
 

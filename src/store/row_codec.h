@@ -34,6 +34,7 @@ std::string encode(const DedupRecord& record);
 std::string encode(const Device& device);
 std::string encode(const Mutations& mutations);
 std::string encode(const Epoch& epoch);
+std::string encode(const std::vector<Epoch>& lineage);
 
 // The id that stands in the key is handed in; the value does not repeat it.
 Result<Entry> decode_entry(std::string_view bytes, Seq seq);
@@ -44,5 +45,6 @@ Result<DedupRecord> decode_dedup(std::string_view bytes);
 Result<Device> decode_device(std::string_view bytes);
 Result<Mutations> decode_mutations(std::string_view bytes);
 Result<Epoch> decode_epoch(std::string_view bytes);
+Result<std::vector<Epoch>> decode_lineage(std::string_view bytes);
 
 }  // namespace tidemark

@@ -80,18 +80,21 @@ RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
 RC_GTEST_PROP(RowCodec, small_values_come_back_as_they_were, ()) {
   const DedupRecord record{Seq(number()), digest_of({text()})};
   RC_ASSERT(decode_dedup(encode(record)).value() == record);
-  Device device{DeviceId(text()), InstallId(text()), text(), text(), number(), true, Mark(number()), 5, text()};
+  Device device{DeviceId(text()), InstallId(text()), text(), text(), number(), 3, true, Mark(number()), 5, text()};
   RC_ASSERT(decode_device(encode(device)).value() == device);
-  Mutations mutations{number(), {{number(), digest_of({text()}), text()}}};
+  Mutations mutations{number(), 2, {{number(), digest_of({text()}), text()}}};
   RC_ASSERT(decode_mutations(encode(mutations)).value() == mutations);
   const Epoch epoch{7, number()};
   RC_ASSERT(decode_epoch(encode(epoch)).value() == epoch);
+  const std::vector<Epoch> lineage{{1, number()}, {7, number()}};
+  RC_ASSERT(decode_lineage(encode(lineage)).value() == lineage);
   Conversation conversation{ConversationId("group_1"),
                             ConversationKind::group,
                             text(),
                             {{UserId(text()), Role::owner, Seq(number())}},
                             HistoryForNewcomers::last,
-                            9};
+                            9,
+                            {{2, Seq(number()), Seq(number())}, {3, Seq(number()), Seq(number())}}};
   RC_ASSERT(decode_conversation(encode(conversation), conversation.id).value() == conversation);
 }
 

@@ -57,6 +57,11 @@ Epoch StoreView::epoch() {
   return *epoch_;
 }
 
+std::vector<Epoch> StoreView::lineage() {
+  const auto bytes = get(Table::meta, keys::kLineage);
+  return bytes ? take(decode_lineage(*bytes)).value_or(std::vector<Epoch>{}) : std::vector<Epoch>{};
+}
+
 namespace {
 std::uint64_t number_in(const std::optional<std::string>& bytes) {
   return bytes ? ByteReader(*bytes).varint() : 0;

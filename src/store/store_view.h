@@ -19,6 +19,7 @@ class StoreView final : public View {
       : snapshot_(std::move(snapshot)), tail_entries_(tail_entries) {}
 
   Epoch epoch() override;
+  std::vector<Epoch> lineage() override;
   std::uint64_t round() override;
   std::uint64_t last_group() override;
   const Conversation* conversation(const ConversationId& id) override;

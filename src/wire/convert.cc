@@ -244,6 +244,13 @@ Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
   return query;
 }
 
+std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request) {
+  std::vector<HeldLine> lines;
+  for (const pb::HeldLine& line : request.lines())
+    lines.push_back({ConversationId(line.conversation_id()), line.epoch()});
+  return lines;
+}
+
 void to_pb(const Error& error, pb::Error& out) {
   const ErrorInfo& info = error_info(error.code);
   out.set_code(std::string(info.name));
@@ -368,6 +375,21 @@ void to_pb(const SentReply& reply, pb::Sent& out) {
   out.set_state(to_pb(reply.state));
   out.set_duplicate(reply.duplicate);
   out.set_durability(pb::DURABILITY_SYNCED);
+}
+
+void to_pb(const JumpsAnswer& answer, pb::Jumps& out) {
+  out.set_epoch(answer.epoch);
+  for (const LineJumps& line : answer.lines) {
+    pb::LineJumps& made = *out.add_lines();
+    made.set_conversation_id(line.conversation.value);
+    made.set_known(line.known);
+    for (const Jump& jump : line.jumps) {
+      pb::Jump& each = *made.add_jumps();
+      each.set_epoch(jump.epoch);
+      each.set_cut(jump.cut.value);
+      each.set_first(jump.first.value);
+    }
+  }
 }
 
 void to_pb(const MutatedReply& reply, pb::Mutated& out) {

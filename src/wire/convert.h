@@ -21,6 +21,8 @@ class Group;
 class HelloRequest;
 class HistoryPage;
 class HistoryRequest;
+class Jumps;
+class JumpsRequest;
 class MutateRequest;
 class Mutated;
 class RemoveMemberRequest;
@@ -48,6 +50,7 @@ Result<Cursor> cursor_from(const pb::Cursor& cursor);
 /// Without the resume place of bodies "all", which travels in the page token.
 Result<SyncQuery> sync_from(const pb::SyncRequest& request);
 ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request);
+std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request);
 /// Without the page token. At most one of before, after, around and at.
 Result<HistoryQuery> history_from(const pb::HistoryRequest& request);
 
@@ -62,6 +65,7 @@ void to_pb(const ConversationPage& page, pb::ConversationPage& out);
 void to_pb(const HistoryPage& page, pb::HistoryPage& out);
 void to_pb(const ConversationList& list, pb::ConversationList& out);
 void to_pb(const SentReply& reply, pb::Sent& out);
+void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);
 void to_pb(const GroupReply& reply, pb::Group& out);
 /// The receiver's own fields of a push item (1 to 7).

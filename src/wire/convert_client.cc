@@ -199,6 +199,15 @@ Answer answer_from(const pb::Push& push) {
   return made;
 }
 
+Answer answer_from(const pb::Jumps& jumps) {
+  JumpsAnswer made{jumps.epoch(), {}};
+  for (const pb::LineJumps& line : jumps.lines()) {
+    LineJumps& each = made.lines.emplace_back(LineJumps{ConversationId(line.conversation_id()), line.known(), {}});
+    for (const pb::Jump& jump : line.jumps()) each.jumps.push_back({jump.epoch(), Seq(jump.cut()), Seq(jump.first())});
+  }
+  return made;
+}
+
 Answer answer_of(const pb::ServerFrame& frame) {
   switch (frame.operation_case()) {
     case pb::ServerFrame::kError:
@@ -209,6 +218,8 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.sync());
     case pb::ServerFrame::kConversationSync:
       return answer_from(frame.conversation_sync());
+    case pb::ServerFrame::kJumps:
+      return answer_from(frame.jumps());
     case pb::ServerFrame::kHistory:
       return answer_from(frame.history());
     case pb::ServerFrame::kSent:
@@ -257,6 +268,13 @@ struct Writer {
     out.set_recent(sync.recent);
     out.set_byte_budget(sync.byte_budget);
     out.set_page_token(sync.page_token);
+  }
+  void operator()(const replica::Jumps& jumps) const {
+    for (const HeldLine& line : jumps.lines) {
+      pb::HeldLine& out = *frame.mutable_jumps()->add_lines();
+      out.set_conversation_id(line.conversation.value);
+      out.set_epoch(line.epoch);
+    }
   }
   void operator()(const replica::ConversationSync& sync) const {
     pb::ConversationSyncRequest& out = *frame.mutable_conversation_sync();

@@ -22,6 +22,7 @@ enum class HttpOperation : std::uint8_t {
   list_conversations,
   get_conversation,
   get_history,
+  get_jumps,
   mark_read,
   mark_unread,
   create_group,

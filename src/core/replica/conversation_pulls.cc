@@ -159,8 +159,11 @@ void Conversations::ask_next(Held& held) {
     held.want_newest = held.want_sync = false;
   } else if (held.want_before) {
     question.before = std::exchange(held.want_before, std::nullopt);
-  } else {
+  } else if (held.want_after) {
     question.after = std::exchange(held.want_after, std::nullopt);
+  } else {
+    question.before = *held.refetch.rbegin() + 1;
+    held.refetch.erase(std::prev(held.refetch.end()));
   }
   pending.kind = Pending::Kind::history;
   pending.before = question.before;
@@ -179,6 +182,8 @@ std::optional<std::int64_t> Conversations::next_work_ms() const {
 }
 
 void Conversations::on_link_down() {
+  jumps_asked_ = false;
+  jumps_retry_ = {};
   for (auto& [id, held] : ws_.conversations) {
     held.touch_cursor = held.touch_to = {};
     held.newest_for = {};
@@ -281,6 +286,7 @@ void Conversations::stop_asking(Held& held) {
   held.want_newest = held.want_sync = false;
   held.want_before.reset();
   held.want_after.reset();
+  held.refetch.clear();
   held.exhausted = true;
   held.synced_to = std::max(held.state.object.head_seq, held.state.object.touch_seq);
 }

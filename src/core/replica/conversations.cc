@@ -65,39 +65,13 @@ void Conversations::take_derived(const PushItem& item) {
   derive(ws_.edit(held), item, ws_.device().user);
 }
 
-void Conversations::sweep() {
-  std::vector<ConversationId> unnamed;
-  for (const auto& [id, held] : ws_.conversations)
-    if (held.state.named != ws_.device().pass.id) unnamed.push_back(id);
-  for (const ConversationId& id : unnamed) {
-    wanting_.erase(id);
-    ws_.drop(id);
-  }
-}
-
-void Conversations::mark_all_stale() {
-  for (auto& [id, held] : ws_.conversations) {
-    ConversationState& state = ws_.edit(held);
-    state.stale = true;
-    // Numbers may name other things by now: nothing of the rows is sure.
-    if (!held.notes.empty()) ws_.drop_rows(held, {Seq(0), held.notes.rbegin()->first});
-    state.coverage = {};
-    state.tail = state.touched = {};
-    state.bottom.reset();
-    held.hidden = {};
-    held.touch_cursor = held.touch_to = held.synced_to = held.newest_for = {};
-    held.exhausted = false;
-    // Asserted again in the new epoch: the server merges by max.
-    if (state.local_read) state.wants_read = true;
-  }
-}
-
 // -------------------------------------------------------------------------------------------------- entries
 
 Conversations::Part Conversations::take_entry(const PushItem& item, std::optional<Seq> told_head, IndexPart index) {
   Held* held = ws_.find(item.conversation);
   const bool settled = index == IndexPart::settled;
   const Entry& entry = *item.entry;
+  if (jumps_wanted_.contains(item.conversation)) return settled ? Part::taken : Part::waits;
   if (held == nullptr) return settled ? pass_over(nullptr, entry, item.conversation) : Part::waits;
   ConversationState& state = held->state;
   if (state.coverage.contains(entry.seq)) return Part::taken;
@@ -145,6 +119,7 @@ void Conversations::take_uncovered(Held& held, const Entry& entry) {
   auto shared = std::make_shared<const Entry>(entry);
   ws_.store_row(held, shared, note);
   ws_.raise(MessageEvent{held.id(), std::move(shared), true, false});
+  relink(held, note);
 }
 
 Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& state) {
@@ -166,6 +141,7 @@ void Conversations::take_row(Held& held, const Entry& entry, NotifyAbove notify_
   event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));
   ws_.store_row(held, event.entry, note);
   ws_.raise(std::move(event));
+  relink(held, note);
 }
 
 void Conversations::take_own_send(const OutboxItem& item, const SentReply& reply) {
@@ -220,7 +196,10 @@ void Conversations::bound_ranges(Held& held) {
 }
 
 void Conversations::prune(Held& held) {
-  for (const Interval& denied : denied_by(held.state.object)) {
+  // What a restore lost stays, though the period in which it was seen may be lost too.
+  Coverage gone(denied_by(held.state.object));
+  for (const Interval& lost : held.state.lost.ranges()) gone.subtract(lost);
+  for (const Interval& denied : gone.ranges()) {
     ws_.edit(held).coverage.subtract(denied);
     ws_.drop_rows(held, denied);
   }

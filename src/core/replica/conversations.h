@@ -13,15 +13,26 @@ class Conversations {
  public:
   /// `own_row` is told of each of the user's own messages that bears a client_msg_id, from whatever source.
   using OwnRow = std::function<void(const ConversationId&, const Entry&)>;
-  Conversations(Workspace& workspace, OwnRow own_row) : ws_(workspace), own_row_(std::move(own_row)) {}
+  Conversations(Workspace& workspace, OwnRow own_row);
 
   // From the index.
   void take_summary(const Change& change);
   void take_derived(const PushItem& item);
   /// What is not named by the snapshot goes.
   void sweep();
-  /// Of another epoch: the server's objects replace them whatever their marks say.
-  void mark_all_stale();
+
+  // Another epoch (design, section 2): the server's objects replace those held, whatever their marks say.
+  /// Of a store that was never the one known here: nothing of the rows is sure, they come again as they are looked at.
+  void begin_anew();
+  /// The store was restored: what it lost is asked for before anything else.
+  void begin_rollback();
+  bool jumps_wanted() const { return !jumps_wanted_.empty(); }
+  void ask_jumps();
+  void on_jumps(const JumpsAnswer& answer);
+  void on_jumps_refused(const Error& error);
+  std::optional<std::int64_t> next_jumps_ms() const;
+  /// Takes what is only here out of sight: rows that the server lost, and the conversation when it knows none such.
+  Result<void> forget_lost(const ConversationId& id);
 
   enum class Part : std::uint8_t { taken, waits };
   enum class IndexPart : std::uint8_t { open, settled };
@@ -62,6 +73,8 @@ class Conversations {
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
   void bound_ranges(Held& held);
   void prune(Held& held);
+  void apply_jump(Held& held, const Jump& jump);
+  void relink(Held& held, const RowNote& own);
   void want(Held& held);
   void look(Held& held);
   bool want_newest(Held& held);
@@ -71,8 +84,11 @@ class Conversations {
 
   Workspace& ws_;
   OwnRow own_row_;
-  std::set<ConversationId> open_;     // being looked at
-  std::set<ConversationId> wanting_;  // have a want or a pull
+  std::set<ConversationId> open_;          // being looked at
+  std::set<ConversationId> wanting_;       // have a want or a pull
+  std::set<ConversationId> jumps_wanted_;  // hold rows of which a restore may have taken some
+  bool jumps_asked_ = false;
+  Retry jumps_retry_;
 };
 
 }  // namespace tidemark::replica

@@ -57,6 +57,14 @@ struct ChangeRefusedEvent {
   Error error;
 };
 
+/// A restore of the server lost the rows in (rows.after, rows.to]: they are on this device alone. With `now` it is one
+/// row that is gone again, since the same message has come back as that seq.
+struct LostEvent {
+  ConversationId conversation;
+  Interval rows;
+  Seq now = {};
+};
+
 /// A question for rows of a conversation was answered.
 struct HistoryEvent {
   ConversationId conversation;
@@ -72,7 +80,7 @@ struct LinkEvent {
   std::string kick;            // code of a kick, or empty
 };
 
-using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent, HistoryEvent,
-                           LinkEvent>;
+using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent, LostEvent,
+                           HistoryEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

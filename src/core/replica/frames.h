@@ -37,6 +37,11 @@ struct Sync {
   std::string page_token;
 };
 
+/// After a restore: what it took from these conversations.
+struct Jumps {
+  std::vector<HeldLine> lines;
+};
+
 struct ConversationSync {
   ConversationId conversation;
   Seq after;
@@ -77,7 +82,7 @@ struct Heartbeat {
   Cursor cursor;
 };
 
-using Operation = std::variant<Hello, Sync, ConversationSync, History, Send, Mutate, Ack, Heartbeat>;
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, Ack, Heartbeat>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -126,8 +131,8 @@ struct Kick {
 /// A frame of a kind that this version does not know.
 struct Unknown {};
 
-using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, ConversationPage, HistoryPage, SentReply, MutatedReply,
-                            HeartbeatAnswer, Push, Hint, Kick>;
+using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
+                            MutatedReply, HeartbeatAnswer, Push, Hint, Kick>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

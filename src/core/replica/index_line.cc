@@ -37,7 +37,7 @@ void IndexLine::on_link_down() {
 void IndexLine::on_welcome(const Welcome& welcome) {
   const DeviceState& device = ws_.device();
   const bool same_snapshot = device.pass.snapshot && device.pass.epoch == welcome.head.epoch;
-  if (device.cursor.empty() ? !same_snapshot : welcome.mode != Mode::delta)
+  if (welcome.mode != Mode::delta || (device.cursor.empty() && !same_snapshot))
     begin_snapshot(welcome.head.epoch, welcome.mode);
   told_ = std::max(device.cursor.mark, welcome.head.mark);
 #ifdef TIDEMARK_PLANTED_FAULTS
@@ -50,10 +50,13 @@ void IndexLine::on_welcome(const Welcome& welcome) {
   pull_now_ = welcome.behind > kPushedAtOnceMax || short_of_head();
 }
 
-/// Reset and rollback alike: everything of the index is taken anew, and what the server does not name goes. After a
-/// rollback the rows go too, and come again as they are looked at.
+/// Reset and rollback alike: everything of the index is taken anew, and what the server does not name goes.
 void IndexLine::begin_snapshot(Epoch epoch, Mode mode) {
-  if (mode == Mode::rollback) conversations_.mark_all_stale();
+  if (mode == Mode::rollback) {
+    conversations_.begin_rollback();
+  } else if (ws_.epoch().number != 0 && ws_.epoch() != epoch) {
+    conversations_.begin_anew();
+  }
   DeviceState& device = ws_.edit_device();
   const std::uint64_t id = device.pass.id + 1;
   device.cursor = {};
@@ -132,8 +135,12 @@ void IndexLine::on_sync(const SyncAnswer& answer) {
   pulling_ = false;
   const SyncPage& page = answer.page;
   const bool other_epoch = ws_.device().pass.snapshot && page.next.epoch != ws_.device().pass.epoch;
-  if ((page.mode != Mode::delta && !ws_.device().cursor.empty()) || other_epoch)
-    return begin_snapshot(page.next.epoch, other_epoch ? Mode::rollback : page.mode);
+  if (page.mode == Mode::rollback || other_epoch) {
+    // Restored while this link stood: the next hello tells what is to be done.
+    ws_.out.close_link = true;
+    return;
+  }
+  if (page.mode != Mode::delta && !ws_.device().cursor.empty()) return begin_snapshot(page.next.epoch, page.mode);
   told_ = std::max(told_, page.head);
   if (!fits(page)) {
     // Not ours to apply: ask again, from the start of the descent.

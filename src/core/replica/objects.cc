@@ -24,6 +24,13 @@ std::uint32_t count_unread(const std::map<Seq, RowNote>& notes, Interval range) 
 
 }  // namespace
 
+std::uint64_t echo_of(std::string_view client_msg_id) {
+  const Digest digest = digest_of({client_msg_id});
+  std::uint64_t echo = 0;
+  for (std::size_t i = 0; i < sizeof echo; ++i) echo = echo << 8 | digest[i];
+  return echo;
+}
+
 RowNote note_of(const Entry& entry, const UserId& me) {
   RowNote note;
   note.seq = entry.seq;
@@ -32,6 +39,8 @@ RowNote note_of(const Entry& entry, const UserId& me) {
   note.state = entry.state;
   note.countable = entry.countable();
   note.mine = entry.sender == me;
+  note.touched_by = entry.touched_by;
+  if (note.mine && !entry.client_msg_id.empty()) note.echo = echo_of(entry.client_msg_id);
   return note;
 }
 

@@ -9,6 +9,9 @@
 
 namespace tidemark::replica {
 
+/// By what an own message is known again without its id.
+std::uint64_t echo_of(std::string_view client_msg_id);
+
 /// What the rules need of a row.
 RowNote note_of(const Entry& entry, const UserId& me);
 

@@ -71,7 +71,8 @@ void ReadMarks::work() {
       continue;
     }
     // One at a time for a conversation: meanwhile further moves of the pointer become one.
-    if (held->mutations_open == 0 && open_.size() < ws_.options.mutations_max) number_next(*held);
+    // What the server has not told of yet may be none of its conversations.
+    if (!held->state.stale && held->mutations_open == 0 && open_.size() < ws_.options.mutations_max) number_next(*held);
     ++it;
   }
   for (auto& [number, open] : open_)

@@ -27,8 +27,9 @@ void Replica::greet() {
   const DeviceState& device = ws_.device();
   Pending pending;
   pending.kind = Pending::Kind::hello;
-  ws_.ask(Hello{device.device, device.install, device.cursor, device.generation, device.next_mutation},
-          std::move(pending));
+  // Within a snapshot there is no cursor yet, but an epoch of which rows are held.
+  const Cursor cursor = device.pass.snapshot ? Cursor{device.pass.epoch, Mark(), 0} : device.cursor;
+  ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation}, std::move(pending));
 }
 
 void Replica::on_disconnected(Now now) {
@@ -67,6 +68,9 @@ struct Replica::Dispatch {
   }
   void operator()(SyncAnswer& answer) const {
     if (asked(Pending::Kind::sync)) replica.index_.on_sync(answer);
+  }
+  void operator()(JumpsAnswer& answer) const {
+    if (asked(Pending::Kind::jumps)) replica.conversations_.on_jumps(answer);
   }
   void operator()(ConversationPage& page) const {
     if (const auto pending = asked(Pending::Kind::conversation_sync))
@@ -144,6 +148,8 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
       return on_hello_refused(error);
     case Pending::Kind::sync:
       return index_.on_sync_refused(error);
+    case Pending::Kind::jumps:
+      return conversations_.on_jumps_refused(error);
     case Pending::Kind::conversation_sync:
     case Pending::Kind::history:
       return conversations_.on_refused(asked, error);
@@ -213,6 +219,13 @@ void Replica::open(Now now, const ConversationId& conversation) {
   work();
 }
 
+Result<void> Replica::forget_lost(Now now, const ConversationId& conversation) {
+  begin(now);
+  auto done = conversations_.forget_lost(conversation);
+  work();
+  return done;
+}
+
 void Replica::close(Now now, const ConversationId& conversation) {
   begin(now);
   conversations_.close(conversation);
@@ -236,6 +249,8 @@ void Replica::scroll_forward(Now now, const ConversationId& conversation, Seq af
 /// Asks for whatever is missing; called at the end of every input.
 void Replica::work() {
   if (ws_.welcomed && !ws_.out.close_link) {
+    // Until it is known what a restore lost, nothing is applied to rows that may be among it.
+    if (conversations_.jumps_wanted()) return conversations_.ask_jumps();
     outbox_.work();  // may want a run of sync, or rows of a conversation
     index_.work();
     conversations_.work();
@@ -270,8 +285,8 @@ std::int64_t Replica::next_tick_ms() const {
   std::int64_t next = ws_.now.steady_ms + kIdleMs;
   for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
   if (!ws_.welcomed) return next;
-  for (const auto& wanted :
-       {index_.next_work_ms(), conversations_.next_work_ms(), outbox_.next_work_ms(), marks_.next_work_ms()})
+  for (const auto& wanted : {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(),
+                             outbox_.next_work_ms(), marks_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

@@ -44,6 +44,9 @@ class Replica {
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);
+  /// Takes out of sight what a restore of the server left on this device alone: rows, and the conversation itself when
+  /// the server knows it no more. CONVERSATION_NOT_FOUND when there is nothing of the kind.
+  Result<void> forget_lost(Now now, const ConversationId& conversation);
   /// One more page of older rows: below the range that holds `before` - 1, or below the newest range for 0. A
   /// HistoryEvent follows in any case.
   void scroll_back(Now now, const ConversationId& conversation, Seq before = {});

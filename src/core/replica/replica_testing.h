@@ -77,6 +77,16 @@ class TestServer {
     std::visit([&](const auto& operation) { answer(link, request.id, operation); }, request.operation);
   }
 
+  /// The server as it is put back from this backup, under a new epoch.
+  void restore(const TestServer& backup) {
+    std::vector<Epoch> lineage = view.lineage();
+    lineage.push_back(view.epoch());
+    view = backup.view;
+    view.set_lineage(lineage);
+    view.set_epoch({lineage.back().number + 1, 4'711});
+    links_.clear();
+  }
+
   SyncPage read(const UserId& user, const Cursor& cursor = {}) {
     SyncQuery query;
     query.user = user;
@@ -185,6 +195,9 @@ class TestServer {
     if (!answer.page.resume_conversation.empty())
       answer.page_token = std::to_string(answer.page.resume_after.value) + "|" + answer.page.resume_conversation.value;
     link.down.push_back({id, std::move(answer)});
+  }
+  void answer(TestLink& link, std::uint64_t id, const Jumps& jumps) {
+    reply(link, id, read_jumps(view, link.user, jumps.lines));
   }
   void answer(TestLink& link, std::uint64_t id, const ConversationSync& sync) {
     ++conversation_syncs;

@@ -54,8 +54,12 @@ struct ConversationState {
   bool wants_read = false;    // local_read is yet to be told to the server
   bool wants_unread = false;  // the unread flag is yet to be told, after local_read
   std::uint64_t named = 0;    // the last snapshot that named it
+  std::uint32_t epoch = 0;    // number of the store's epoch up to which its jumps are applied
+  Coverage lost;              // rows here were lost by a restore: shown as not on the server
 
   const ConversationId& id() const { return object.conversation; }
+  /// A restored server knows it no more: it is kept for its user alone.
+  bool only_here() const { return stale && !object.member && !object.mark; }
   bool operator==(const ConversationState&) const = default;
 };
 
@@ -64,6 +68,8 @@ struct RowNote {
   Seq seq;
   std::int64_t server_time = 0;
   Seq revision;
+  Seq touched_by;          // the last entry that changed it
+  std::uint64_t echo = 0;  // own messages: hash of the client_msg_id, by which a lost one is known again
   MessageState state = MessageState::live;
   bool countable = false;
   bool mine = false;

@@ -84,6 +84,7 @@ Held& Workspace::create(const ConversationId& id) {
   TM_CHECK(fresh, "a conversation is made once");
   place->second.state.object = blank_object(id, device_.user);
   place->second.state.stale = true;
+  place->second.state.epoch = epoch().number;
   dirty_.try_emplace(id, std::nullopt);
   return place->second;
 }

@@ -86,6 +86,7 @@ struct Held {
   std::optional<std::uint64_t> pull;
   bool want_newest = false;
   bool want_sync = false;
+  std::set<Seq> refetch;  // rows dropped for changes that a restore lost
   std::optional<Seq> want_before;
   std::optional<Seq> want_after;
   Seq touch_cursor;  // a conversation sync goes on in its touches
@@ -96,12 +97,12 @@ struct Held {
   Retry retry;
 
   const ConversationId& id() const { return state.id(); }
-  bool wants() const { return want_newest || want_sync || want_before || want_after; }
+  bool wants() const { return want_newest || want_sync || want_before || want_after || !refetch.empty(); }
 };
 
 /// A request that is not answered yet.
 struct Pending {
-  enum class Kind : std::uint8_t { hello, sync, conversation_sync, history, send, mutate, heartbeat };
+  enum class Kind : std::uint8_t { hello, sync, jumps, conversation_sync, history, send, mutate, heartbeat };
   Kind kind = Kind::hello;
   std::int64_t asked_ms = 0;
   ConversationId conversation;
@@ -155,6 +156,8 @@ class Workspace {
   }
   /// Waits longer after each failure, at least as long as the server asks.
   void fail(Retry& retry, std::uint32_t retry_after_ms = 0);
+  /// The store's epoch by what this device does now.
+  const Epoch& epoch() const { return device_.pass.snapshot ? device_.pass.epoch : device_.cursor.epoch; }
   /// Server time now, as far as it is known.
   std::int64_t server_now() const { return now.wall_ms + device_.clock_offset_ms.value_or(0); }
 
