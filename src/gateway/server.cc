@@ -226,9 +226,12 @@ HttpApi::Host Server::Impl::http_host() {
           .ready = [this]() -> Result<std::string> {
             const EngineStatus status = engine.status();
             if (stopping_) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
-            if (!status.writable) return fail(ErrorCode::RETRY_LATER, "", status.problem, 1'000);
-            if (const auto has_room = world.warm.room(); !has_room)
-              return fail(ErrorCode::RETRY_LATER, "", has_room.error().detail, 1'000);
+            // Anybody may ask: what names files and folders stands in the log.
+            if (!status.writable || !world.warm.room())
+              return fail(ErrorCode::RETRY_LATER, "",
+                          status.writable ? "The disk is nearly full: free some space. Reads are served."
+                                          : "Nothing can be stored at the moment; the log says why. Reads are served.",
+                          1'000);
             if (!status.purging) return "The wall clock jumped: nothing is dropped by age until the next start.";
             return "";
           },

@@ -93,7 +93,7 @@ void Service::read(Read read, Answer answer) {
   threads_.on_reader([this, since = Stopwatch(), read = std::move(read), answer = std::move(answer)]() mutable {
     StoreView view(engine_.snapshot());
     Result<Frame> result = read(view);
-    if (view.failure()) result = std::unexpected(*view.failure());
+    if (view.failure()) result = std::unexpected(told_of(*view.failure()));
     threads_.on_network([this, since, answer = std::move(answer), result = std::move(result)]() mutable {
       metrics_.read_latency.add(since.micros());
       if (!result) ++metrics_.errors[error_info(result.error().code).name];
