@@ -134,6 +134,7 @@ TEST(Engine, a_damaged_row_voids_the_command_alone) {
   ASSERT_TRUE(hurt && fine);
   ASSERT_FALSE(*hurt);
   EXPECT_EQ(hurt->error().code, ErrorCode::INTERNAL);
+  EXPECT_EQ(hurt->error().detail, "") << "what is wrong with the disk is for its operator";
   ASSERT_TRUE(*fine);
   EXPECT_EQ(std::get<SentReply>(**fine).seq, Seq(2));
 }
