@@ -8,7 +8,6 @@ namespace tidemark::sim {
 void Connection::open(End device, End server) {
   device_ = std::move(device);
   server_ = std::move(server);
-  last_input_ms_ = run_.timeline.now_ms();
 }
 
 void Connection::schedule(std::int64_t at_ms, std::function<void()> act) {
@@ -145,11 +144,10 @@ void Connection::pause(bool paused) {
 void Connection::to_server(std::string frame) {
   if (!server_open_ || finishing_ || dead_) return;
   if (paused_) return held_.push_back(std::move(frame));
-  last_input_ms_ = run_.timeline.now_ms();
   server_.on_data(frame);
 }
 
-void Connection::server_close() {
+void Connection::close() {
   if (!server_open_) return;
   tell_server();
   schedule(run_.timeline.now_ms() + run_.dice.skewed(0, run_.plan.latency_max_ms), [this] { tell_device(); });

@@ -33,14 +33,12 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   void device_close();
   /// The server's process died.
   void server_dies();
-  /// The server gives the connection up.
-  void server_close();
-  std::int64_t last_input_ms() const { return last_input_ms_; }
 
   // LinkSocket: the server's end.
   std::uint64_t id() const override { return id_; }
   void send(std::string_view bytes) override;
   void finish() override;
+  void close() override;
   void pause(bool paused) override;
   bool blocked() const override { return in_flight_bytes_ > run_.plan.window_bytes; }
 
@@ -77,7 +75,6 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   bool paused_ = false;
   std::deque<std::string> held_;  // came while paused
   std::size_t in_flight_bytes_ = 0;
-  std::int64_t last_input_ms_ = 0;
   WebSocketCodec splitter_{WebSocketCodec::Role::client};  // of what the server writes, into frames
   WebSocketCodec reader_{WebSocketCodec::Role::client};    // of what reaches the device
 };

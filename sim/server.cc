@@ -5,22 +5,14 @@
 
 #include "base/check.h"
 #include "gateway/settings.h"
-#include "tidemark.pb.h"
 
 namespace tidemark::sim {
 namespace {
 constexpr std::int64_t kTickMs = 1'000;
-constexpr std::int64_t kSeenEveryMs = 5'000;
 constexpr std::int64_t kTokenMs = 365LL * 24 * kHourMs;
 }  // namespace
 
-SimServer::SimServer(RunContext& run, ServerWatch& watch)
-    : run_(run),
-      watch_(watch),
-      clock_(run.timeline),
-      welcome_(std::make_unique<pb::ServerFrame>(welcome_template(run.plan.config))) {}
-
-SimServer::~SimServer() = default;
+SimServer::SimServer(RunContext& run, ServerWatch& watch) : run_(run), watch_(watch), clock_(run.timeline) {}
 
 // --------------------------------------------------------------------------------------------------- the process
 
@@ -30,7 +22,6 @@ void SimServer::start() {
   auto opened = MemoryWarm::open(disk_);
   TM_CHECK(opened.has_value(), "the disk can be opened");
   warm_ = std::move(*opened);
-  delivery_ = std::make_unique<Delivery>(*this, delivery_options(run_.plan.config));
   engine_ = std::make_unique<Engine>(
       *warm_, clock_, run_.dice, engine_options(run_.plan.config),
       Engine::Host{.wake = [this] { wake(); }, .publish = [this](Outcome o) { publish(std::move(o)); }});
@@ -42,6 +33,10 @@ void SimServer::start() {
                                                      later(run_.dice.skewed(0, 20), [shared] { (*shared)(); });
                                                    }},
                                        service_limits(run_.plan.config), metrics_);
+  // A token is the name of its user.
+  links_ = std::make_unique<Links>(run_.plan.config, clock_, *service_, metrics_, [this](std::string_view token) {
+    return Principal{.user = UserId(token), .expires_at_ms = clock_.wall_ms() + kTokenMs};
+  });
   if (!engine_->open()) {  // the disk takes nothing
     crash(MemoryDisk::Fate::lost);
     return run_.timeline.after(2'000, [this] {
@@ -50,7 +45,6 @@ void SimServer::start() {
   }
   run_.tell("server starts");
   was_writable_ = true;
-  seen_noted_ms_ = clock_.steady_ms();
   later(kTickMs, [this] { tick(); });
 }
 
@@ -58,12 +52,12 @@ void SimServer::crash(MemoryDisk::Fate fate) {
   run_.tell("server dies");
   watch_.on_dying();
   ++life_;
-  links_.clear();
+  count_kicks();
   for (auto& [id, session] : sessions_) session.connection->server_dies();
   service_.reset();
   engine_.reset();
   sessions_.clear();
-  delivery_.reset();
+  links_.reset();
   network_.clear();
   warm_.reset();
   round_queued_ = false;
@@ -135,10 +129,7 @@ void SimServer::run_round() {
 void SimServer::publish(Outcome outcome) {
   if (discard_outcome_) return;
   watch_.on_published(outcome);
-  post([this, outcome = std::move(outcome)]() mutable {
-    for (auto& [done, answer] : outcome.answers) done(std::move(answer));
-    delivery_->publish(outcome.notices, now_ms());
-  });
+  post([this, outcome = std::move(outcome)]() mutable { links_->publish(std::move(outcome)); });
 }
 
 void SimServer::submit(Command command, Done done) {
@@ -147,20 +138,14 @@ void SimServer::submit(Command command, Done done) {
 
 void SimServer::tick() {
   later(kTickMs, [this] { tick(); });
-  const std::int64_t now = now_ms();
-  delivery_->tick(now);
-  const Limits& limits = run_.plan.config.limits;
-  std::vector<std::shared_ptr<Connection>> silent;
-  for (const auto& [id, session] : sessions_)
-    if (run_.timeline.now_ms() - session.connection->last_input_ms() >= limits.heartbeat_ms * limits.heartbeats_missed)
-      silent.push_back(session.connection);
-  for (const auto& connection : silent) connection->server_close();
+  links_->tick();
+  count_kicks();
   // Like the writer's thread, which looks once in a while for a store that can be written again.
   if (!engine_->status().writable) wake();
-  if (now - seen_noted_ms_ < kSeenEveryMs) return;
-  seen_noted_ms_ = now;
-  for (const auto& [id, link] : links_)
-    if (auto seen = link->take_seen()) engine_->submit(std::move(*seen), [](Result<Reply>) {});
+}
+
+void SimServer::count_kicks() {
+  for (; metrics_.kicks > 0; --metrics_.kicks) run_.hit(Counter::kicks);
 }
 
 // --------------------------------------------------------------------------------------------------- connections
@@ -171,8 +156,7 @@ std::shared_ptr<Connection> SimServer::connect(Dialect dialect, Connection::End 
   const std::uint64_t id = connection->id();
   Session& session = sessions_[id];
   session.connection = connection;
-  const auto frame_max = static_cast<std::uint32_t>(run_.plan.config.limits.frame_bytes_max);
-  session.link = std::make_unique<WsLink>(*connection, *this, dialect, WebSocketLimits{frame_max, frame_max, 64}, "");
+  session.link = links_->make(*connection, dialect, "");
   connection->open(std::move(device), {.on_data =
                                            [this, id](std::string_view bytes) {
                                              std::string copy(bytes);
@@ -190,39 +174,6 @@ std::shared_ptr<Connection> SimServer::connect(Dialect dialect, Connection::End 
 /// Once the present piece of work is done: the link may be in the midst of it.
 void SimServer::forget(std::uint64_t id) {
   later(0, [this, id] { sessions_.erase(id); });
-}
-
-Result<Principal> SimServer::authenticate(std::string_view token) {
-  return Principal{.user = UserId(token), .expires_at_ms = wall_ms() + kTokenMs};
-}
-
-const pb::ServerFrame& SimServer::welcome_limits() const {
-  return *welcome_;
-}
-std::size_t SimServer::unanswered_max() const {
-  return static_cast<std::size_t>(run_.plan.config.limits.unanswered_max);
-}
-std::size_t SimServer::unanswered_bytes_max() const {
-  return static_cast<std::size_t>(run_.plan.config.limits.unanswered_bytes_max);
-}
-
-void SimServer::push(SessionId session, std::span<const PushRef> items) {
-  if (const auto found = links_.find(session); found != links_.end()) found->second->push(items);
-}
-void SimServer::hint(SessionId session, Mark head) {
-  if (const auto found = links_.find(session); found != links_.end()) found->second->hint(head);
-}
-void SimServer::end(SessionId session, LinkEnd reason) {
-  const auto found = links_.find(session);
-  if (found == links_.end()) return;
-  run_.hit(Counter::kicks);
-  if (reason == LinkEnd::replaced)
-    return found->second->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
-  found->second->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
-}
-bool SimServer::blocked(SessionId session) const {
-  const auto found = links_.find(session);
-  return found != links_.end() && found->second->blocked();
 }
 
 }  // namespace tidemark::sim

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <unordered_map>
 
-#include "engine/delivery.h"
 #include "engine/engine.h"
+#include "gateway/links.h"
 #include "gateway/metrics.h"
 #include "gateway/service.h"
 #include "gateway/ws_link.h"
@@ -28,10 +27,9 @@ class ServerWatch {
   virtual void on_dying() = 0;
 };
 
-class SimServer final : public LinkOwner, public DeliveryPort {
+class SimServer final {
  public:
   SimServer(RunContext& run, ServerWatch& watch);
-  ~SimServer() override;
 
   void start();
   /// The process dies; unsynced bytes have the given fate.
@@ -49,26 +47,6 @@ class SimServer final : public LinkOwner, public DeliveryPort {
   MemoryDisk& disk() { return *disk_; }
   SimClock& clock() { return clock_; }
 
-  // LinkOwner
-  Service& service() override { return *service_; }
-  Delivery& delivery() override { return *delivery_; }
-  void count_frame(std::size_t) override {}
-  Result<Principal> authenticate(std::string_view token) override;
-  Result<void> admit_login(const UserId&) override { return {}; }
-  void entered(WsLink& link) override { links_[link.id()] = &link; }
-  void left(WsLink& link) override { links_.erase(link.id()); }
-  const pb::ServerFrame& welcome_limits() const override;
-  std::int64_t now_ms() const override { return clock_.steady_ms(); }
-  std::int64_t wall_ms() const override { return clock_.wall_ms(); }
-  std::size_t unanswered_max() const override;
-  std::size_t unanswered_bytes_max() const override;
-
-  // DeliveryPort
-  void push(SessionId session, std::span<const PushRef> items) override;
-  void hint(SessionId session, Mark head) override;
-  void end(SessionId session, LinkEnd reason) override;
-  bool blocked(SessionId session) const override;
-
  private:
   struct Session {
     std::shared_ptr<Connection> connection;
@@ -82,28 +60,26 @@ class SimServer final : public LinkOwner, public DeliveryPort {
   void post(Task task);
   void tick();
   void forget(std::uint64_t id);
+  void count_kicks();
 
   RunContext& run_;
   ServerWatch& watch_;
   SimClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::unique_ptr<pb::ServerFrame> welcome_;
   std::uint64_t life_ = 0;  // counts the starts
   std::uint64_t next_id_ = 1;
+  Metrics metrics_;
 
   // Of the present process.
   std::unique_ptr<Warm> warm_;
-  Metrics metrics_;
-  std::unique_ptr<Delivery> delivery_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<Links> links_;
   std::deque<Task> network_;
   std::unordered_map<std::uint64_t, Session> sessions_;
-  std::map<SessionId, WsLink*> links_;
   bool round_queued_ = false;
   bool discard_outcome_ = false;  // the process dies between its commit and what it would have said
   bool was_writable_ = true;
-  std::int64_t seen_noted_ms_ = 0;
 };
 
 }  // namespace tidemark::sim

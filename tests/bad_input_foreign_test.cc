@@ -176,8 +176,7 @@ TEST_P(ForeignConversations, IdsInAnotherFormAreToldTheRightOne) {
     EXPECT_EQ(code_of(answered), "NON_CANONICAL_ID") << name;
     EXPECT_THAT(answered.error().message(), HasSubstr(chat("a", "b"))) << name;
   }
-  for (const char* no_id :
-       {"", "_", "a", "group_", "group_0", "group_01", "group_x", "a_b_c", "%_b", "a%2_b", "a_b%zz"})
+  for (const char* no_id : {"", "_", "a", "group_", "group_0", "group_x", "a_b_c", "%_b", "a%2_b", "a_b%zz"})
     for (const auto& [name, ask] : questions()) {
       const pb::ServerFrame answered = a.call(ask(no_id));
       EXPECT_THAT(code_of(answered), ::testing::AnyOf("MALFORMED", "NON_CANONICAL_ID")) << name << " " << no_id;

@@ -99,6 +99,34 @@ TEST_P(BadRequests, TokensThatAreWrong) {
   EXPECT_EQ(client.post("/v1/messages", "", "nonsense").status, 401);
 }
 
+TEST_P(BadRequests, AParameterIsNamedAsItsCallerKnowsIt) {
+  const HttpResponse answer = http().get("/v1/sync?bodies=recent", token("rude"));
+  EXPECT_EQ(error_code(answer), "OUT_OF_RANGE");
+  EXPECT_EQ(error_field(answer), "tail") << answer.body;
+}
+
+TEST_P(BadRequests, AGroupIsNoUserToWriteTo) {
+  HttpClient client = http();
+  for (const char* group : {"group_1", "group_01"}) {
+    const HttpResponse answer = client.post("/v1/messages", token("rude"), send_json(group, "hello", new_id()));
+    EXPECT_EQ(error_code(answer), "MALFORMED");
+    EXPECT_EQ(error_field(answer), "to");
+    EXPECT_THAT(answer.body, HasSubstr("give it as conversation_id"));
+  }
+  // Who is really called so can be written to, and writes.
+  const std::string id = "group%5F1_" + user("rude");
+  const HttpResponse sent = client.post(
+      "/v1/messages", token("rude"),
+      R"({"conversation_id":")" + id + R"(","client_msg_id":")" + new_id() + R"(","body":{"text":"hello"}})");
+  EXPECT_EQ(sent.status, 201) << sent.body;
+  EXPECT_EQ(client.post("/v1/messages", server().token("group_1"), send_json(user("rude"), "hi", new_id())).status,
+            201);
+  // A number has one form; the sentence ends with it.
+  const HttpResponse zero = client.get("/v1/conversations/group_01", token("rude"));
+  EXPECT_EQ(error_code(zero), "NON_CANONICAL_ID");
+  EXPECT_THAT(zero.body, HasSubstr("group_1\""));
+}
+
 TEST_P(BadRequests, PathsAndMethods) {
   HttpClient client = http();
   const HttpResponse wrong_method = client.call("DELETE", "/v1/messages", token("rude"));

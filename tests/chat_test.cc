@@ -84,6 +84,65 @@ TEST_F(Chat, WhatIsWrittenWithoutAServerIsSentByTheNextChat) {
                              HasSubstr("message alice_bob 3 alice: / and /this\n"), Not(HasSubstr("alice_bob 4"))));
 }
 
+TEST_F(Chat, SaysWhatALongAbsenceHides) {
+  std::string lines;
+  for (int i = 1; i <= 60; ++i) lines += "line " + std::to_string(i) + "\n";
+  ASSERT_EQ(chat("alice", lines, {"--to", "bob"}).exit_code, 0);
+  const std::string first = chat("bob", "").out;
+  EXPECT_THAT(first,
+              AllOf(HasSubstr("older alice_bob up to 40 message(s) before 41 are not shown; see: tidemark history "
+                              "'alice_bob' --before 41\nmessage alice_bob 41 alice: line 41\n"),
+                    HasSubstr("message alice_bob 60 alice: line 60\n"), Not(HasSubstr("alice: line 40\n"))));
+  EXPECT_EQ(first.find("older"), first.rfind("older")) << "once";
+
+  ASSERT_EQ(chat("alice", lines, {"--to", "bob"}).exit_code, 0);
+  EXPECT_THAT(
+      chat("bob", "").out,
+      HasSubstr("older alice_bob up to 40 message(s) before 101 are not shown; see: tidemark history 'alice_bob' "
+                "--before 101\nmessage alice_bob 101 "));
+  server_.kill_hard();
+  EXPECT_THAT(
+      chat("bob", "", {"--to", "alice"}).out,
+      HasSubstr("older alice_bob up to 100 message(s) before 101 are not shown; see: tidemark history 'alice_bob' "
+                "--before 101\nheld alice_bob 101 "));
+  server_.start();
+}
+
+TEST_F(Chat, WhatCannotBeSentIsNamedByItsText) {
+  const Finished failed = chat("alice", "/group club bob\n/leave\nwho hears me?\n", {"--store", "none"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.out, ::testing::ContainsRegex("failed group_1: .* It was: who hears me\\?\n"));
+}
+
+TEST_F(Chat, WithoutAServerItSaysForWhatItWaits) {
+  server_.kill_hard();
+  const Finished idle = chat("alice", "", {"--store", "none"});
+  EXPECT_EQ(idle.exit_code, 1);
+  EXPECT_THAT(idle.out, Not(HasSubstr("waits")));
+  // Whoever sees it can end the waiting.
+  const std::string script = R"(
+    printf 'hello\n' | "$1" chat --user alice --data "$2" --url "$3" --to bob --store none >"$4" 2>&1 &
+    chat=$!
+    tries=0
+    while ! grep -q "^notice" "$4" && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+    kill $chat
+    wait $chat
+    echo "exit $?"
+    cat "$4")";
+  const Finished sending = run_program(
+      {"/bin/sh", "-c", script, "sh", tidemark_program(), server_.data(), url(), directory_.path() + "/out"});
+  EXPECT_THAT(sending.out, AllOf(HasSubstr("exit 1\n"), HasSubstr("pending alice_bob hello\n"),
+                                 HasSubstr("notice 1 message(s) are not sent yet; waits 10 s at most for the server\n"),
+                                 HasSubstr("1 message(s) were not sent (")));
+  server_.start();
+}
+
+TEST_F(Chat, AnAdministratorsTokenIsCalledSo) {
+  const Finished refused = chat_with("", {"--token", server_.admin_token(), "--url", url()});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("It is an admin token"));
+}
+
 TEST_F(Chat, WhoIsAddedSeesNothingThatWasTypedBefore) {
   const Finished alice =
       chat("alice", "/group club bob\nabout zed\nmore about zed\n/add zed\nhello zed\n", {"--store", "none"});

@@ -159,6 +159,9 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
       if (answered.has_error()) EXPECT_TRUE(answered.error().retryable());
     }
     EXPECT_EQ(refused, "RETRY_LATER") << floor;
+    const HttpResponse not_ready = this->http().get("/readyz", "");
+    EXPECT_EQ(not_ready.status, 503) << floor;
+    EXPECT_THAT(not_ready.body, ::testing::Not(::testing::HasSubstr(disk.path()))) << "strangers may ask";
     // Reads go on, and nothing that was acknowledged is gone.
     EXPECT_EQ(texts_of(whole_history(b1, id)), kept) << floor;
     // Also for who comes only now, known or not.
@@ -195,6 +198,28 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
     server().stop();
     std::filesystem::remove_all(data);
   }
+}
+
+TEST_P(StoreOnItsOwn, WithoutAnyRoomTheServerSaysWhatItNeedsToStart) {
+  SmallDisk disk("size=32m");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs takes root";
+  const std::vector<std::string> settings = {"store.min_free_bytes=0", "store.wal_bytes=4194304",
+                                             "store.write_buffer_bytes=1048576"};
+  serve({.settings = settings, .data = disk.path() + "/data"});
+  device("a").sent(user("b"), "kept");
+  server().stop();
+  disk.fill();
+  std::vector<std::string> command = {tidemark_program(), "serve",    "--data",
+                                      server().data(),    "--listen", "127.0.0.1:0"};
+  for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
+  const Finished refused = run_program(command);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, ::testing::AllOf(::testing::HasSubstr("full"), ::testing::HasSubstr("free"),
+                                            ::testing::HasSubstr("nothing is lost")));
+  disk.free();
+  server().start();
+  WsClient b1 = device("b");
+  EXPECT_THAT(texts_of(whole_history(b1, chat("a", "b"))), ::testing::ElementsAre("kept"));
 }
 
 }  // namespace

@@ -182,6 +182,43 @@ TEST_P(SyncConformance, S34_LastPushLost) {
   EXPECT_LE(welcome.limits().heartbeat_ms(), 30'000U);
 }
 
+// Decision 0006: a run that ended short of the head is not gone on from by pushes.
+TEST_P(SyncConformance, NothingIsPushedBehindARunThatEndedShortOfTheHead) {
+  WsClient a1 = device("a");
+  WsClient c1 = device("c");
+  a1.sent(user("b"), "one");
+  c1.sent(user("b"), "two");
+  WsClient b1 = connect();
+  ASSERT_TRUE(b1.hello(token("b")).has_welcome());
+  ASSERT_TRUE(b1.wait_until([&] { return b1.cursor().mark() == 2 || !b1.hints.empty(); }));
+  b1.pushed.clear();
+  b1.follow_pushes = false;
+
+  pb::SyncRequest request;
+  request.set_limit(1);
+  const pb::SyncPage first = b1.sync_page(request);
+  ASSERT_GT(first.after(), 0U);
+  a1.sent(user("b"), "meanwhile");  // moves up, above what the run has fixed
+  request.set_p0(first.p0());
+  request.set_p0_round(first.p0_round());
+  request.set_below(first.after());
+  const pb::SyncPage last = b1.sync_page(request);
+  ASSERT_EQ(last.after(), 0U);
+  ASSERT_GT(last.head(), last.p0());
+  c1.sent(user("b"), "later");
+  pb::ClientFrame heartbeat;
+  *heartbeat.mutable_heartbeat()->mutable_cursor() = last.next();
+  EXPECT_EQ(b1.call(heartbeat).heartbeat().head(), 4U);
+  EXPECT_THAT(b1.pushed, IsEmpty()) << "what came before the answer would be seen by now";
+
+  b1.follow_pushes = true;
+  b1.sync();
+  ASSERT_EQ(b1.cursor().mark(), 4U);
+  a1.sent(user("b"), "at last");
+  EXPECT_TRUE(b1.wait_until([&] { return !b1.pushed.empty(); }));
+  EXPECT_THAT(b1.texts(chat("a", "b")), ElementsAre("at last"));
+}
+
 class PushOnItsOwn : public OwnServer {
  protected:
   /// Sends so many messages at once that some commit round is as full as the server allows.

@@ -93,6 +93,34 @@ TEST_P(Groups, RolesDecide) {
   EXPECT_EQ(owners, 1);
 }
 
+TEST_P(Groups, LeavingAgainIsLeaving) {
+  WsClient a = device("a");
+  WsClient b = device("b");
+  const std::string id = create(a, {user("b"), user("c")}).group().conversation_id();
+  EXPECT_EQ(remove(b, id, user("b")).group().head_seq(), 2U);
+  ASSERT_EQ(send_in(a, id, "without b").sent().seq(), 3U);
+  pb::ClientFrame rename;
+  rename.mutable_change_group()->set_conversation_id(id);
+  rename.mutable_change_group()->set_title("secret");
+  ASSERT_TRUE(a.call(rename).has_group());
+  const pb::ServerFrame again = remove(b, id, user("b"));
+  ASSERT_TRUE(again.has_group()) << again.ShortDebugString();
+  EXPECT_EQ(again.group().conversation_id(), id);
+  EXPECT_EQ(again.group().head_seq(), 2U) << "how it went on is not told";
+  EXPECT_EQ(again.group().title(), "");
+  EXPECT_EQ(again.group().members_size(), 0);
+  EXPECT_EQ(ask(a, id).group().head_seq(), 4U) << "no second entry";
+  // Who was removed is out as well; who never was in has nothing to leave.
+  ASSERT_TRUE(remove(a, id, user("c")).has_group());
+  WsClient c = device("c");
+  EXPECT_TRUE(remove(c, id, user("c")).has_group());
+  WsClient d = device("d");
+  EXPECT_EQ(code_of(remove(d, id, user("d"))), "CONVERSATION_NOT_FOUND");
+  EXPECT_EQ(code_of(remove(b, id, user("a"))), "NOT_MEMBER");
+  EXPECT_EQ(http().call("DELETE", "/v1/groups/" + id + "/members/" + percent_encode(user("b")), token("b")).status,
+            200);
+}
+
 TEST_P(Groups, S84_NewcomersSeeNothingOlder) {
   WsClient a = device("a");
   const std::string id = create(a, {user("b")}).group().conversation_id();

@@ -15,6 +15,7 @@
 namespace tidemark::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -239,6 +240,16 @@ TEST_P(TlsProgram, ServesEverythingOverTls) {
   const auto distrusting = TlsContext::client().value();
   EXPECT_THROW(HttpClient(server().port(), {.tls = distrusting.get()}), std::runtime_error);
   EXPECT_THROW(HttpClient(server().port(), {.tls = trusting.get(), .tls_name = "example.org"}), std::runtime_error);
+  const auto run_sync = [&](const std::string& host, std::vector<std::string> words) {
+    words.insert(words.begin(), {tidemark_program(), "sync", "--token", token("a"), "--url",
+                                 "https://" + host + ":" + std::to_string(server().port())});
+    return run_program(words);
+  };
+  EXPECT_EQ(run_sync("localhost", {"--ca", certificate}).exit_code, 0);
+  const Finished refused = run_sync("localhost", {});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("BAD_CERTIFICATE"), HasSubstr("certificate is refused: self"),
+                                 HasSubstr("--ca FILE"), Not(HasSubstr("no Tidemark server"))));
   HttpClient plain(server().port());
   plain.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   std::string answer;

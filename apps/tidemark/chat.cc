@@ -52,7 +52,7 @@ int run_chat(const ChatFlags& flags) {
   const std::string trouble = (*session)->server_trouble();
   if (people) return run_chat_screen(**session, signals, {.to = flags.to, .notice = trouble});
   if (!trouble.empty()) fmt::print(stderr, "tidemark: {}\n", trouble);
-  return run_chat_lines(**session, signals, {.to = flags.to, .follow = flags.follow});
+  return run_chat_lines(**session, signals, {.to = flags.to, .follow = flags.follow, .no_server = !trouble.empty()});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "apps/tidemark/chat_faces.h"
 #include "base/json_text.h"
@@ -16,8 +17,9 @@ namespace tidemark {
 namespace {
 
 constexpr std::int64_t kLastWordsMs = 10'000;
-constexpr std::size_t kHoldsMost = 50;  // conversations told at first
-constexpr std::size_t kHeldMost = 20;   // messages told of a conversation that is opened
+constexpr std::int64_t kFirstWordMs = 1'000;  // a link says well before that it was refused
+constexpr std::size_t kHoldsMost = 50;        // conversations told at first
+constexpr std::size_t kHeldMost = 20;         // messages told of a conversation that is opened
 
 /// On one line, with line breaks as \n; control characters as JSON has them.
 std::string on_one_line(std::string_view text) {
@@ -48,6 +50,8 @@ class ChatLines {
   void tell_what_is_held();
   void open(const ConversationId& id);
   void tell_entry(std::string_view what, const ConversationId& id, const Entry& entry);
+  void tell_older(const ConversationId& id, const Entry& entry, std::uint64_t shown_below);
+  void tell_gap_before(const ConversationId& id, const Entry& entry);
   void tell(const ClientEvent& event);
   void tell_link(const LinkEvent& link);
   void tell_fate(const OutboxEvent& own);
@@ -55,7 +59,10 @@ class ChatLines {
   void take_input();
   void take_line(const std::string& line);
   bool all_told() const { return waiting_.empty(); }
+  std::string text_of(std::uint64_t local_id) const;
   bool done() const;
+  bool alone() const;
+  void tell_what_is_waited_for();
   int end();
 
   ChatSession& session_;
@@ -71,6 +78,7 @@ class ChatLines {
   std::string refusal_;  // for good
   bool was_in_step_ = false;
   bool tried_ = false;  // there was no server the last time
+  bool waiting_told_ = false;
   std::optional<std::int64_t> give_up_ms_;
 };
 
@@ -82,8 +90,10 @@ int ChatLines::run() {
                       {session_.descriptor(), POLLIN, 0},
                       {signals_.descriptor(), POLLIN, 0}};
     if (!input_open_ && !options_.follow) {
+      if (done()) break;
       if (!give_up_ms_) give_up_ms_ = clock_.steady_ms() + kLastWordsMs;
-      if (done() || clock_.steady_ms() > *give_up_ms_) break;
+      tell_what_is_waited_for();
+      if (clock_.steady_ms() > *give_up_ms_) break;
     }
     ::poll(waits, 3, give_up_ms_ ? 50 : -1);
     if (waits[1].revents != 0) tell_events();
@@ -98,7 +108,20 @@ int ChatLines::run() {
 /// Nothing more is to come, but from others.
 bool ChatLines::done() const {
   if (!all_told()) return false;
-  return was_in_step_ || (tried_ && session_.client().link() == LinkState::offline);
+  return was_in_step_ || alone();
+}
+
+/// There is no server: the link says so, or has nothing to say where none had answered before.
+bool ChatLines::alone() const {
+  if (tried_) return session_.client().link() == LinkState::offline;
+  const bool silent = give_up_ms_ && clock_.steady_ms() > *give_up_ms_ - kLastWordsMs + kFirstWordMs;
+  return options_.no_server && silent && !was_in_step_;
+}
+
+void ChatLines::tell_what_is_waited_for() {
+  if (all_told() || !alone() || std::exchange(waiting_told_, true)) return;
+  say(fmt::format("notice {} message(s) are not sent yet; waits {} s at most for the server", waiting_.size(),
+                  kLastWordsMs / 1'000));
 }
 
 int ChatLines::end() {
@@ -125,6 +148,8 @@ void ChatLines::tell_what_is_held() {
     say(fmt::format("holds {} {} {}", change.conversation.value, change.unread.count,
                     on_one_line(change.preview.text)));
   }
+  if (told > kHoldsMost)
+    say(fmt::format("notice {} older conversations are held too; tidemark sync lists all", told - kHoldsMost));
   for (const OutboxItem& item : session_.client().outbox()) {
     const std::string& id = item.conversation.value;
     switch (item.state) {
@@ -134,10 +159,11 @@ void ChatLines::tell_what_is_held() {
         say(fmt::format("pending {} {}", id, on_one_line(item.body.text)));
         break;
       case replica::OutboxState::undecided:
-        say("undecided " + id);
+        say(fmt::format("undecided {} {}", id, on_one_line(item.body.text)));
         break;
       case replica::OutboxState::failed:
-        say(fmt::format("failed {}: {}", id, item.error ? item.error->message() : ""));
+        say(fmt::format("failed {}: {} It was: {}", id, item.error ? item.error->message() : "",
+                        on_one_line(item.body.text)));
     }
   }
 }
@@ -148,9 +174,26 @@ void ChatLines::open(const ConversationId& id) {
   session_.client().open(id);
   say("open " + id.value);
   // Newer rows are told as messages.
-  if (const Seq held = session_.held_at_start(id))
-    for (const TimelineRow& row : session_.client().timeline(id, held + 1, kHeldMost).rows)
-      tell_entry("held", id, *row.entry);
+  const Seq held = session_.held_at_start(id);
+  if (!held) return;
+  const std::vector<TimelineRow> rows = session_.client().timeline(id, held + 1, kHeldMost).rows;
+  if (!rows.empty() && (rows.front().gap_before || rows.size() == kHeldMost)) tell_older(id, *rows.front().entry, 0);
+  for (const TimelineRow& row : rows) tell_entry("held", id, *row.entry);
+}
+
+/// That messages below an entry are not shown, but for those that the log had counted by `shown_below`.
+void ChatLines::tell_older(const ConversationId& id, const Entry& entry, std::uint64_t shown_below) {
+  const std::uint64_t below = entry.ord - (entry.countable() ? 1 : 0);
+  if (below <= shown_below) return;
+  say(fmt::format("older {0} up to {1} message(s) before {2} are not shown; see: tidemark history '{0}' --before {2}",
+                  id.value, below - shown_below, entry.seq.value));
+}
+
+/// A catch-up after a long absence brings the newest rows of a conversation alone.
+void ChatLines::tell_gap_before(const ConversationId& id, const Entry& entry) {
+  const std::vector<TimelineRow> rows = session_.client().timeline(id, entry.seq + 1, 2).rows;
+  if (rows.empty() || rows.back().entry->seq != entry.seq || !rows.back().gap_before) return;
+  tell_older(id, entry, rows.size() == 2 ? rows.front().entry->ord : 0);
 }
 
 void ChatLines::say(const std::string& line) {
@@ -164,6 +207,7 @@ void ChatLines::tell_events() {
 
 void ChatLines::tell(const ClientEvent& event) {
   if (const auto* message = std::get_if<MessageEvent>(&event)) {
+    if (message->appeared) tell_gap_before(message->conversation, *message->entry);
     tell_entry(message->appeared ? "message" : "changed", message->conversation, *message->entry);
   } else if (const auto* unread = std::get_if<UnreadEvent>(&event)) {
     say(fmt::format("unread {} {}{}", unread->conversation.value, unread->unread.count,
@@ -205,15 +249,23 @@ void ChatLines::tell_fate(const OutboxEvent& own) {
       return say(fmt::format("sent {} {}", conversation, own.seq.value));
     case OutboxOutcome::failed:
       not_sent_ += static_cast<int>(waiting_.erase(own.local_id));
-      return say(fmt::format("failed {}: {}", conversation, own.error ? own.error->message() : ""));
+      return say(fmt::format("failed {}: {} It was: {}", conversation, own.error ? own.error->message() : "",
+                             text_of(own.local_id)));
     case OutboxOutcome::undecided:
       not_sent_ += static_cast<int>(waiting_.erase(own.local_id));
-      return say(fmt::format("undecided {}", conversation));
+      return say(fmt::format("undecided {} {}", conversation, text_of(own.local_id)));
     case OutboxOutcome::queued:
     case OutboxOutcome::renewed:
     case OutboxOutcome::discarded:
       return;
   }
+}
+
+/// Of a message that was not sent: its user has to see which.
+std::string ChatLines::text_of(std::uint64_t local_id) const {
+  for (const OutboxItem& item : session_.client().outbox())
+    if (item.local_id == local_id) return on_one_line(item.body.text);
+  return "";
 }
 
 void ChatLines::take_input() {
@@ -254,7 +306,7 @@ void ChatLines::take_line(const std::string& line) {
       say(fmt::format("pending {} {}", open_->value, on_one_line(text)));
   } else {
     ++not_sent_;
-    say("failed " + open_->value + ": " + on_one_line(sent.error().message()));
+    say(fmt::format("failed {}: {} It was: {}", open_->value, on_one_line(sent.error().message()), on_one_line(text)));
   }
 }
 

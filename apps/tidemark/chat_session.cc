@@ -147,11 +147,7 @@ ConversationId ChatSession::conversation_of(std::string_view name) const {
 Result<std::uint64_t> ChatSession::send(const ConversationId& conversation, const std::string& text) {
   Draft draft;
   draft.body.text = text;
-  const auto parsed = parse_conversation(conversation);
-  if (parsed && parsed->kind == ConversationKind::single && parsed->has(user_))
-    draft.to = parsed->peer_of(user_);
-  else
-    draft.conversation = conversation;
+  draft.conversation = conversation;
   return client_->send(draft);
 }
 

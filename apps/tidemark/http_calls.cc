@@ -41,6 +41,16 @@ CallError bad_answer(const ServerUrl& url, std::string_view why) {
           .sentence = fmt::format("What answers at {} is no Tidemark server ({}).", url.text, why)};
 }
 
+/// Whether it is the wrong certificate to trust or the wrong server, only the user can know.
+CallError bad_certificate(const ServerUrl& url, std::string_view why) {
+  return {
+      .code = "BAD_CERTIFICATE",
+      .sentence = fmt::format("At {} {}. If the server is yours, name the certificate that vouches for it with --ca "
+                              "FILE (a self-signed one vouches for itself), and call the server by a name that "
+                              "stands in its certificate; if it is not, do not use it.",
+                              url.text, why)};
+}
+
 /// A socket, with the TLS around it where there is one.
 class Connection {
  public:
@@ -104,7 +114,9 @@ Called<void> Connection::shake_hands() {
     if (bytes->empty()) return std::unexpected(bad_answer(url_, "it speaks no TLS"));
     step = filter_->feed(*bytes, early_, out);
   }
-  return std::unexpected(bad_answer(url_, step.error().message()));
+  const Error& error = step.error();
+  if (error.field == kCertificateField) return std::unexpected(bad_certificate(url_, error.detail));
+  return std::unexpected(bad_answer(url_, error.detail));
 }
 
 Called<void> Connection::send(std::string_view bytes) {

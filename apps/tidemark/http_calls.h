@@ -27,7 +27,8 @@ struct ServerUrl {
 /// MALFORMED with field "url" and a sentence that shows how one looks. A path, a query or a user has no place in it.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
-/// Why a call brought no answer. `code` is the server's, or one of ours: NO_SERVER, NO_ANSWER, BAD_ANSWER.
+/// Why a call brought no answer. `code` is the server's, or one of ours: NO_SERVER, NO_ANSWER, BAD_ANSWER,
+/// BAD_CERTIFICATE.
 struct CallError {
   std::string code;
   std::string sentence;  // says what to do

@@ -157,7 +157,7 @@ asio::awaitable<bool> Link::Impl::connect() {
 asio::awaitable<bool> Link::Impl::shake_hands() {
   tls.emplace(*tls_context, url.host);
   if (const auto begun = tls->start(out); !begun) {
-    why = begun.error().message();
+    why = begun.error().detail;
     co_return false;
   }
   flush();
@@ -207,7 +207,7 @@ asio::awaitable<bool> Link::Impl::fill(std::string& plain) {
   }
   const auto fed = tls->feed(bytes, plain, out);
   flush();
-  if (!fed) close(fed.error().message());
+  if (!fed) close(fed.error().detail);
   co_return fed.has_value();
 }
 

@@ -80,9 +80,15 @@ std::unexpected<Error> no_id(std::string_view field) {
   return fail(ErrorCode::MALFORMED, std::string(field), "a conversation id is <user>_<user> or group_<number>");
 }
 
+std::string_view without_leading_zeros(std::string_view digits) {
+  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+}
+
 Result<ParsedConversation> parse_group(std::string_view number, std::string_view field) {
-  const std::optional<std::uint64_t> group = counting_number(number);
+  const std::optional<std::uint64_t> group = counting_number(without_leading_zeros(number));
   if (!group) return no_id(field);
+  if (number.front() == '0')
+    return fail(ErrorCode::NON_CANONICAL_ID, std::string(field), group_conversation(*group).value);
   return ParsedConversation{ConversationKind::group, UserId(), UserId(), *group};
 }
 
@@ -98,6 +104,15 @@ Result<void> check_user_id(const UserId& user, std::string_view field) {
   if (has_control(value)) return refuse("a user id has no control characters");
   if (value == "group") return refuse("\"group\" is no user id");
   return {};
+}
+
+Result<void> check_addressee(const UserId& user, std::string_view field) {
+  TM_TRY(check_user_id(user, field));
+  const std::string_view name = user.value;
+  if (!name.starts_with(kGroupPrefix) || !counting_number(without_leading_zeros(name.substr(kGroupPrefix.size()))))
+    return {};
+  return fail(ErrorCode::MALFORMED, std::string(field),
+              "This is the id of a group and names no user; give it as conversation_id.");
 }
 
 bool user_before(const UserId& a, const UserId& b) {
@@ -148,8 +163,8 @@ std::string message_id(const ConversationId& conversation, Seq seq) {
 
 Result<MessageName> parse_message_id(std::string_view text, std::string_view field) {
   const std::size_t colon = text.rfind(':');
-  const std::optional<std::uint64_t> seq =
-      colon == std::string_view::npos ? std::nullopt : counting_number(text.substr(colon + 1));
+  const std::string_view number = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  const std::optional<std::uint64_t> seq = counting_number(without_leading_zeros(number));
   if (!seq) return fail(ErrorCode::MALFORMED, std::string(field), "a message id is <conversation id>:<seq>");
   ConversationId conversation(text.substr(0, colon));
   if (Result<ParsedConversation> parsed = parse_conversation(conversation, field); !parsed) {
@@ -157,6 +172,8 @@ Result<MessageName> parse_message_id(std::string_view text, std::string_view fie
     if (error.code == ErrorCode::NON_CANONICAL_ID) error.detail = message_id(ConversationId(error.detail), Seq(*seq));
     return std::unexpected(std::move(error));
   }
+  if (number.front() == '0')
+    return fail(ErrorCode::NON_CANONICAL_ID, std::string(field), message_id(conversation, Seq(*seq)));
   return MessageName{std::move(conversation), Seq(*seq)};
 }
 

@@ -13,6 +13,9 @@ namespace tidemark {
 /// A user id of 1 to 64 bytes of valid UTF-8 without control characters (C0, DEL, C1), not `group`.
 /// MALFORMED with `field` otherwise.
 Result<void> check_user_id(const UserId& user, std::string_view field);
+/// A user id to write to. MALFORMED also for one that looks like a group's id: whoever writes that means the group. A
+/// user who is really called so is written to by the conversation's id.
+Result<void> check_addressee(const UserId& user, std::string_view field);
 
 /// Order of user ids: decimal numbers without leading zero first, by length, then bytes; the rest bytewise.
 bool user_before(const UserId& a, const UserId& b);
@@ -32,8 +35,8 @@ struct ParsedConversation {
   const UserId& peer_of(const UserId& user) const { return a == user ? b : a; }
 };
 
-/// Takes an id apart. MALFORMED for what is no id, NON_CANONICAL_ID with the right one in the detail for `b_a` and
-/// for escapes that are not needed or not upper-case.
+/// Takes an id apart. MALFORMED for what is no id, NON_CANONICAL_ID with the right one in the detail for `b_a`, for
+/// `group_01` and for escapes that are not needed or not upper-case.
 Result<ParsedConversation> parse_conversation(const ConversationId& id, std::string_view field = "conversation_id");
 
 /// `1001_2002:57`, split at the last colon.

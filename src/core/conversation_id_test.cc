@@ -69,9 +69,11 @@ TEST(ConversationId, groups_are_canonical_numbers) {
   EXPECT_FALSE(group->has(UserId()));
   EXPECT_EQ(group_conversation(5001).value, "group_5001");
   EXPECT_TRUE(parse_conversation(ConversationId("group_18446744073709551615")));
-  for (const char* bad : {"group_", "group_0", "group_05", "group_+5", "group_5x", "group_18446744073709551616",
-                          "group_1_2", "group_-1", "group_ 1"})
+  for (const char* bad : {"group_", "group_0", "group_00", "group_+5", "group_5x", "group_18446744073709551616",
+                          "group_1_2", "group_-1", "group_ 1", "group_0x1"})
     EXPECT_EQ(code_of(bad), ErrorCode::MALFORMED) << bad;
+  EXPECT_EQ(right_one("group_05"), "group_5");
+  EXPECT_EQ(right_one("group_00018446744073709551615"), "group_18446744073709551615");
   EXPECT_EQ(code_of("a_group"), ErrorCode::MALFORMED);  // nobody is called group
   EXPECT_EQ(code_of("groups_x"), ErrorCode(0));
 }
@@ -110,6 +112,17 @@ TEST(ConversationId, user_ids_are_checked) {
   EXPECT_TRUE(check_user_id(u("\xc2\xa0"), "user"));  // the first character after C1
 }
 
+TEST(ConversationId, what_names_a_group_is_nobody_to_write_to) {
+  for (const char* good : {"a", "group1", "group_", "group_x", "group_0", "group_1_2", "Group_1", "groups_1", "_1"})
+    EXPECT_TRUE(check_addressee(u(good), "to")) << good;
+  for (const char* bad : {"group_1", "group_01", "group_18446744073709551615", "group", ""}) {
+    const auto checked = check_addressee(u(bad), "to");
+    ASSERT_FALSE(checked) << bad;
+    EXPECT_EQ(checked.error().code, ErrorCode::MALFORMED);
+    EXPECT_EQ(checked.error().field, "to");
+  }
+}
+
 TEST(ConversationId, message_ids_split_at_the_last_colon) {
   EXPECT_EQ(message_id(ConversationId("1001_2002"), Seq(57)), "1001_2002:57");
   const auto name = parse_message_id("a:1_b:2:57");
@@ -118,11 +131,17 @@ TEST(ConversationId, message_ids_split_at_the_last_colon) {
   EXPECT_EQ(name->seq, Seq(57));
   EXPECT_TRUE(parse_message_id("group_5001:18446744073709551615"));
   for (const char* bad :
-       {"", ":", "1_2", "1_2:", "1_2:0", "1_2:05", "1_2:-1", "1_2:x", ":5", "1_2:18446744073709551616"}) {
+       {"", ":", "1_2", "1_2:", "1_2:0", "1_2:00", "1_2:-1", "1_2:x", ":5", "1_2:18446744073709551616"}) {
     const auto refused = parse_message_id(bad);
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().code, ErrorCode::MALFORMED) << bad;
     EXPECT_EQ(refused.error().field, "message_id");
+  }
+  for (const auto& [wrong, right] : {std::pair("1_2:05", "1_2:5"), std::pair("2_1:05", "1_2:5")}) {
+    const auto refused = parse_message_id(wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::NON_CANONICAL_ID);
+    EXPECT_EQ(refused.error().detail, right);
   }
   const auto turned = parse_message_id("b_a:57");
   ASSERT_FALSE(turned);

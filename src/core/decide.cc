@@ -1,7 +1,9 @@
 #include "core/decide.h"
 
 #include "base/check.h"
+#include "core/conversation_id.h"
 #include "core/decide_parts.h"
+#include "core/registered.h"
 
 namespace tidemark {
 namespace {
@@ -20,6 +22,24 @@ struct Pick {
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
 };
 
+/// Who acts.
+struct Actor {
+  const UserId& operator()(const SendCommand& c) const { return c.sender; }
+  const UserId& operator()(const CreateGroupCommand& c) const { return c.creator; }
+  const UserId& operator()(const auto& c) const { return c.user; }
+};
+
+/// Whoever acts has to be registered where that is asked for. His token names him, or, for an administrator, the field
+/// of him whom he speaks for.
+Result<void> check_actor(View& view, const Command& command, const CoreParams& params) {
+  if (std::holds_alternative<SetUserCommand>(command)) return {};  // this is what registers
+  const auto* send = std::get_if<SendCommand>(&command);
+  const std::string_view field = send != nullptr && send->admin ? "sender" : "token";
+  const UserId& actor = std::visit(Actor{}, command);
+  TM_TRY(check_user_id(actor, field));
+  return check_registered(view, params, actor, field);
+}
+
 }  // namespace
 
 std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uint32_t store_epoch) {
@@ -28,7 +48,8 @@ std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uin
 }
 
 Result<Decision> decide(View& view, const Command& command, const Context& context) {
-  Result<Decision> decision = std::visit(Pick{view, context}, command);
+  const Result<void> known = check_actor(view, command, context.params);
+  Result<Decision> decision = known ? std::visit(Pick{view, context}, command) : std::unexpected(known.error());
   // What was decided on a read that failed is void.
   if (view.failure()) return std::unexpected(*view.failure());
   return decision;

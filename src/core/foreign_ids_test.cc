@@ -18,7 +18,7 @@ TEST(ForeignIds, every_read_and_change_refuses_what_is_no_canonical_id) {
                                                      {"", ErrorCode::MALFORMED},
                                                      {"_", ErrorCode::MALFORMED},
                                                      {"group_x", ErrorCode::MALFORMED},
-                                                     {"group_007", ErrorCode::MALFORMED},
+                                                     {"group_0x7", ErrorCode::MALFORMED},
                                                      {"bob_alice", ErrorCode::NON_CANONICAL_ID},
                                                      {"alice_zoe", ErrorCode::CONVERSATION_NOT_FOUND},
                                                      {"bob_zoe", ErrorCode::CONVERSATION_NOT_FOUND},

@@ -7,6 +7,7 @@
 #include "core/decide_parts.h"
 #include "core/draft.h"
 #include "core/planted.h"
+#include "core/registered.h"
 #include "core/unread.h"
 
 namespace tidemark {
@@ -27,8 +28,7 @@ Result<std::vector<UserId>> checked_users(View& view, const std::vector<UserId>&
   std::vector<UserId> once;
   for (const UserId& user : users) {
     TM_TRY(check_user_id(user, field));
-    if (params.users_registered && !view.user(user).exists())
-      return fail(ErrorCode::USER_NOT_FOUND, std::string(field), user.value);
+    TM_TRY(check_registered(view, params, user, field));
     if (std::ranges::find(once, user) == once.end()) once.push_back(user);
   }
   return once;
@@ -151,6 +151,22 @@ GroupReply group_reply(Draft& draft, const ConversationId& id) {
   return {*draft.conversation(id), draft.line(id).seq, false};
 }
 
+/// Who has left stays out when he leaves again. He is told no more of the group than where it ended for him.
+std::optional<Decision> leaving_again(View& view, const RemoveMemberCommand& command) {
+  if (command.user != command.removed || !parse_conversation(command.conversation)) return std::nullopt;
+  const UserConversation* row = view.user_conversation(command.user, command.conversation);
+  const Conversation* group = view.conversation(command.conversation);
+  if (row == nullptr || group == nullptr || group->kind != ConversationKind::group || row->in_period())
+    return std::nullopt;
+  GroupReply reply;
+  reply.group.id = group->id;
+  reply.group.kind = group->kind;
+  reply.group.newcomers = group->newcomers;
+  reply.group.newcomers_last = group->newcomers_last;
+  reply.head = row->head_seq;
+  return Decision{std::move(reply), {}, {}};
+}
+
 struct IdempotentCreate {
   std::vector<DedupKey> keys;
   Digest content{};
@@ -181,7 +197,6 @@ Result<void> check_newcomers(const CreateGroupCommand& command, const CoreParams
 }  // namespace
 
 Result<Decision> decide_create_group(View& view, const CreateGroupCommand& command, const Context& context) {
-  TM_TRY(check_user_id(command.creator, "creator"));
   TM_TRY(check_title(command.title, context.params));
   TM_TRY(check_newcomers(command, context.params));
   std::vector<UserId> wanted{command.creator};
@@ -235,6 +250,7 @@ Result<Decision> decide_add_members(View& view, const AddMembersCommand& command
 }
 
 Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& command, const Context& context) {
+  if (auto again = leaving_again(view, command)) return std::move(*again);
   TM_ASSIGN(const Conversation* before, own_group(view, command.user, command.conversation));
   TM_TRY(check_user_id(command.removed, "user"));
   const bool leaves = command.user == command.removed;

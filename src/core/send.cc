@@ -7,6 +7,7 @@
 #include "core/draft.h"
 #include "core/planted.h"
 #include "core/reads.h"
+#include "core/registered.h"
 #include "core/unread.h"
 #include "core/uuid7.h"
 #include "core/visibility.h"
@@ -67,11 +68,11 @@ Digest content_of(const SendCommand& command) {
 }
 
 /// The conversation meant, made for a first message; or why the sender may not write there.
-Result<ConversationId> resolve(View& view, const SendCommand& command, const Context& context) {
+Result<ConversationId> resolve(View& view, const SendCommand& command) {
   if (command.to.empty() == command.conversation.empty())
     return fail(ErrorCode::MALFORMED, "to", "Give either to or conversation_id.");
   if (!command.to.empty()) {
-    TM_TRY(check_user_id(command.to, "to"));
+    TM_TRY(check_addressee(command.to, "to"));
     return single_conversation(command.sender, command.to);
   }
   TM_ASSIGN(const ParsedConversation parsed, parse_conversation(command.conversation));
@@ -79,9 +80,6 @@ Result<ConversationId> resolve(View& view, const SendCommand& command, const Con
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (parsed.kind == ConversationKind::group && view.user_conversation(command.sender, command.conversation) == nullptr)
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-  if (context.params.users_registered && parsed.kind == ConversationKind::single)
-    for (const UserId& user : {parsed.a, parsed.b})
-      if (!view.user(user).exists()) return fail(ErrorCode::USER_NOT_FOUND, "conversation_id");
   return command.conversation;
 }
 
@@ -181,9 +179,8 @@ Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const Conversatio
 }
 
 Result<Decision> decide_send(View& view, const SendCommand& command, const Context& context) {
-  TM_TRY(check_user_id(command.sender, "sender"));
   TM_TRY(check_body(command.body, context.params));
-  TM_ASSIGN(const ConversationId id, resolve(view, command, context));
+  TM_ASSIGN(const ConversationId id, resolve(view, command));
   TM_ASSIGN(const std::vector<DedupKey> keys,
             dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
   const Digest content = content_of(command);
@@ -194,10 +191,8 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   const Conversation* conversation = view.conversation(id);
   if (conversation == nullptr) {
     if (parsed.kind != ConversationKind::single) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-    if (context.params.users_registered)
-      for (const UserId& user : {parsed.a, parsed.b})
-        if (!view.user(user).exists())
-          return fail(ErrorCode::USER_NOT_FOUND, command.to.empty() ? "conversation_id" : "to");
+    TM_TRY(check_registered(view, context.params, parsed.peer_of(command.sender),
+                            command.to.empty() ? "conversation_id" : "to"));
     conversation = &make_single(draft, id, parsed);
   }
   if (conversation->member(command.sender) == nullptr) return fail(ErrorCode::NOT_MEMBER, "conversation_id");

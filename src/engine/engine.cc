@@ -137,6 +137,7 @@ Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
   outcome.answers.reserve(queued.size());
   for (Queued& each : queued) {
     Result<Decision> decision = decide(state_, each.command, context);
+    if (state_.failure()) decision = std::unexpected(told_of(*state_.failure()));
     state_.clear_failure();  // it voids this command alone
     if (!decision) {
       outcome.answers.emplace_back(std::move(each.done), std::unexpected(std::move(decision).error()));
@@ -173,10 +174,11 @@ Result<void> Engine::commit(const Outcome& outcome) {
 
 void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error) {
   state_.drop();
+  // What it cannot write the store has logged itself.
+  if (!recovering_) (void)told_of(error);
   {
     const std::lock_guard lock(status_mutex_);
     status_.writable = !recovering_;
-    status_.problem = error.detail.empty() ? error.message() : error.detail;
     ++status_.refused_rounds;
   }
   // Whatever was decided, refusals too, may rest on writes that are not there: everything is to be asked again. So is
@@ -204,8 +206,6 @@ bool Engine::try_recover() {
   if (recovered && view.failure()) recovered = std::unexpected(*view.failure());
   if (!recovered) {
     next_recover_ms_ = clock_.steady_ms() + options_.recover_every_ms;
-    const std::lock_guard lock(status_mutex_);
-    status_.problem = recovered.error().detail.empty() ? recovered.error().message() : recovered.error().detail;
     return false;
   }
   recovering_ = false;
@@ -218,7 +218,6 @@ bool Engine::try_recover() {
   if (!told.notices.empty()) host_.publish(std::move(told));
   const std::lock_guard lock(status_mutex_);
   status_.writable = true;
-  status_.problem.clear();
   return true;
 }
 

@@ -40,7 +40,6 @@ struct EngineOptions {
 struct EngineStatus {
   bool writable = true;
   bool purging = true;  // false: the wall clock jumped, nothing is dropped by age until the next start
-  std::string problem;  // a sentence, empty when all is well
   std::uint64_t rounds = 0;
   std::uint64_t commands = 0;
   std::uint64_t refused_rounds = 0;

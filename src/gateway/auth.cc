@@ -115,15 +115,26 @@ Result<Claims> Authenticator::user_claims(std::string_view token, std::int64_t n
 }
 
 Result<Principal> Authenticator::user(std::string_view token, std::int64_t now_ms) const {
-  TM_ASSIGN(Claims claims, user_claims(token, now_ms));
-  return principal_of(std::move(claims), TokenKind::user);
+  auto claims = user_claims(token, now_ms);
+  // A token of the other kind is called so: "its signature is wrong" would be true and no help.
+  if (!claims && admin_claims(token, now_ms))
+    return bad_token("It is an admin token, which is taken over HTTP under /v1/admin/ alone; take a user's token.");
+  if (!claims) return std::unexpected(std::move(claims).error());
+  return principal_of(*std::move(claims), TokenKind::user);
+}
+
+Result<Claims> Authenticator::admin_claims(std::string_view token, std::int64_t now_ms) const {
+  const JwtRules rules{.audience = std::string(kAdminAudience), .leeway_ms = config_.leeway_s * 1000};
+  return verify_jwt(token, admin_keys_, rules, now_ms);
 }
 
 Result<Principal> Authenticator::admin(std::string_view token, std::int64_t now_ms) const {
-  const JwtRules rules{.audience = std::string(kAdminAudience), .leeway_ms = config_.leeway_s * 1000};
-  TM_ASSIGN(Claims claims, verify_jwt(token, admin_keys_, rules, now_ms));
-  if (!claims.adm) return bad_token("It does not say adm.");
-  return principal_of(std::move(claims), TokenKind::admin);
+  auto claims = admin_claims(token, now_ms);
+  if (!claims && user_claims(token, now_ms))
+    return bad_token("It is a user's token; take an admin token, as tidemark token NAME --admin prints one.");
+  if (!claims) return std::unexpected(std::move(claims).error());
+  if (!claims->adm) return bad_token("It does not say adm.");
+  return principal_of(*std::move(claims), TokenKind::admin);
 }
 
 Result<std::string> Authenticator::mint(const UserId& user, const MintOptions& options, std::int64_t now_ms) const {

@@ -90,6 +90,7 @@ class Authenticator {
   bool keys_from_outside() const { return !config_.public_key.empty() || !config_.jwks.empty(); }
   std::shared_ptr<const UserKeys> user_keys() const;
   Result<Claims> user_claims(std::string_view token, std::int64_t now_ms) const;
+  Result<Claims> admin_claims(std::string_view token, std::int64_t now_ms) const;
 
   const AuthConfig config_;
   Random& random_;

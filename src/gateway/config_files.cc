@@ -90,6 +90,7 @@ Result<FileStamp> file_stamp(const std::string& path, std::string_view field) {
 
 Result<Made> make_secret_file(const std::string& path, std::string_view text) {
   const auto failed = [&] { return fail(ErrorCode::RETRY_LATER, "data", why_not(path, "cannot be made")); };
+  if (::access(path.c_str(), F_OK) == 0) return Made::before;  // a full disk has no room for a draft
   std::string draft = path + ".XXXXXX";
   const Descriptor file(::mkostemp(draft.data(), O_CLOEXEC));  // mode 0600
   if (!file.ok()) return failed();

@@ -119,7 +119,8 @@ std::vector<Setting> make_settings() {
       TM_NUMBER(store.wal_bytes, kMiB, 64 * kGiB, "Size of the write-ahead log; a longer one makes a restart after a crash "
                 "slower."),
       TM_NUMBER(store.min_free_bytes, 0, 1'024 * kGiB, "Free space on disk below which sends are refused with RETRY_LATER "
-                "while reads go on."),
+                "while reads go on. With 0 sends go on to the last byte, and on a disk without any room no server starts, "
+                "not even for reading."),
       TM_NUMBER(store.round_commands_max, 1, 65'536, "Commands that one commit round takes together and makes durable by one "
                 "sync."),
 

@@ -53,7 +53,7 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   /// Ends after what is queued has left, or at `write_timeout_ms` of the owner.
   void finish() override;
   /// Ends at once.
-  void close();
+  void close() override;
   void pause(bool paused) override;
   bool blocked() const override { return blocked_; }
 

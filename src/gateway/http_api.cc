@@ -64,11 +64,14 @@ std::string content_of(const pb::ServerFrame& frame) {
   return body;
 }
 
-std::string field_of_mutation(std::string field) {
+/// The field at fault as the caller of HTTP knows it.
+std::string field_of(const Route& route, std::string field) {
   // HTTP knows no mutation numbers: the fields of the change are the request's own.
   constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread."};
   for (const std::string_view prefix : kPrefixes)
     if (field.starts_with(prefix)) return field.substr(prefix.size());
+  for (const RouteParam& param : route.query_params)
+    if (param.field == field) return std::string(param.name);
   return field;
 }
 
@@ -154,7 +157,7 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
                 [this, &route, caller = *caller, frame = std::move(frame),
                  answer = std::move(answer)](Result<std::unique_ptr<pb::ServerFrame>> result) mutable {
                   if (!result) {
-                    result.error().field = field_of_mutation(std::move(result.error().field));
+                    result.error().field = field_of(route, std::move(result.error().field));
                     return answer(refusal(result.error()));
                   }
                   if (route.operation == HttpOperation::sync) service_.seal_sync_cursor(caller, *frame, **result);

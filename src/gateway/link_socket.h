@@ -14,6 +14,8 @@ class LinkSocket {
   virtual void send(std::string_view bytes) = 0;
   /// Ends after what is queued has left.
   virtual void finish() = 0;
+  /// Ends at once.
+  virtual void close() = 0;
   /// Input is not read while paused: the peer feels it as a full window.
   virtual void pause(bool paused) = 0;
   /// The socket has not taken everything yet.

@@ -16,16 +16,15 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "engine/delivery.h"
 #include "engine/engine.h"
 #include "gateway/connection.h"
 #include "gateway/http_api.h"
+#include "gateway/links.h"
 #include "gateway/metrics.h"
 #include "gateway/service.h"
 #include "gateway/settings.h"
 #include "gateway/task_threads.h"
 #include "gateway/ws_link.h"
-#include "tidemark.pb.h"
 #include "wire/openapi.h"
 #include "wire/websocket_handshake.h"
 
@@ -37,7 +36,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t kReadBufferBytes = 64 * 1024;
-constexpr std::int64_t kSeenEveryMs = 5'000;
 constexpr auto kTick = std::chrono::seconds(1);
 
 std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
@@ -48,27 +46,29 @@ std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
 
 }  // namespace
 
-struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
+struct Server::Impl final : ConnectionOwner {
   Impl(const Config& settings, World given)
       : config(settings),
         world(std::move(given)),
-        delivery_(*this, delivery_options(config)),
-        engine(
-            world.warm, world.clock, world.random, engine_options(config),
-            {.wake = [this] { writer.wake(); }, .publish = [this](Outcome outcome) { publish(std::move(outcome)); }}),
+        engine(world.warm, world.clock, world.random, engine_options(config),
+               {.wake = [this] { writer.wake(); },
+                .publish =
+                    [this](Outcome outcome) {
+                      asio::post(io,
+                                 [this, outcome = std::move(outcome)]() mutable { links.publish(std::move(outcome)); });
+                    }}),
         writer([this] { return engine.run_round(); }),
         readers(static_cast<std::size_t>(config.threads.readers)),
-        service_(engine, world.clock, PageTokens(world.cursor_key),
-                 {.on_network = [this](Task task) { asio::post(io, std::move(task)); },
-                  .on_reader = [this](Task task) { readers.run(std::move(task)); }},
-                 service_limits(config), metrics),
-        api(service_, http_host()),
+        service(engine, world.clock, PageTokens(world.cursor_key),
+                {.on_network = [this](Task task) { asio::post(io, std::move(task)); },
+                 .on_reader = [this](Task task) { readers.run(std::move(task)); }},
+                service_limits(config), metrics),
+        links(config, world.clock, service, metrics, [this](std::string_view token) { return authenticate(token); }),
+        api(service, http_host()),
         acceptor(io),
         accept_again(io),
         ticker(io),
-        signals(io) {
-    welcome_frame = welcome_template(config);
-  }
+        signals(io) {}
 
   Result<void> listen();
   void run();
@@ -81,8 +81,10 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   void accepted(tcp::socket socket);
   void tick();
   void tick_connection(const std::shared_ptr<Connection>& connection, std::int64_t now);
-  void publish(Outcome outcome);
   std::string metrics_text();
+  Result<Principal> authenticate(std::string_view token) const {
+    return world.authenticator.user(token, world.clock.wall_ms());
+  }
   void respond(Connection& connection, const HttpAnswer& answer) {
     ++metrics.http_answers[answer.status];
     const auto headers = header_views(answer);
@@ -96,43 +98,18 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   void on_closed(Connection& connection) override;
   void flush_later(const std::shared_ptr<Connection>& connection) override;
   std::span<char> read_buffer() override { return room; }
-  bool stopping() const override { return stopping_; }
-
-  // LinkOwner
-  Service& service() override { return service_; }
-  Delivery& delivery() override { return delivery_; }
-  void count_frame(std::size_t bytes) override {
-    ++metrics.frames_in;
-    metrics.bytes_in += bytes;
-  }
-  Result<Principal> authenticate(std::string_view token) override {
-    return world.authenticator.user(token, world.clock.wall_ms());
-  }
-  Result<void> admit_login(const UserId& user) override;
-  void entered(WsLink& link) override { links[link.id()] = &link; }
-  void left(WsLink& link) override;
-  const pb::ServerFrame& welcome_limits() const override { return welcome_frame; }
   std::int64_t now_ms() const override { return world.clock.steady_ms(); }
-  std::int64_t wall_ms() const override { return world.clock.wall_ms(); }
-  std::size_t unanswered_max() const override { return static_cast<std::size_t>(config.limits.unanswered_max); }
-  std::size_t unanswered_bytes_max() const override {
-    return static_cast<std::size_t>(config.limits.unanswered_bytes_max);
-  }
-
-  // DeliveryPort
-  void push(SessionId session, std::span<const PushRef> items) override;
-  void hint(SessionId session, Mark head) override;
-  void end(SessionId session, LinkEnd reason) override;
-  bool blocked(SessionId session) const override;
+  bool stopping() const override { return stopping_; }
 
   const Config config;
   World world;
+  Metrics metrics;
   asio::io_context io{1};
-  Delivery delivery_;  // NOLINT(readability-identifier-naming): delivery() gives it
   Engine engine;
   WriterThread writer;
   ReaderThreads readers;
-  Service service_;  // NOLINT(readability-identifier-naming): service() gives it
+  Service service;
+  Links links;
   HttpApi api;
   tcp::acceptor acceptor;
   asio::steady_timer accept_again;
@@ -140,16 +117,10 @@ struct Server::Impl final : ConnectionOwner, LinkOwner, DeliveryPort {
   asio::signal_set signals;
   std::unique_ptr<TlsContext> tls;
   std::array<char, kReadBufferBytes> room;
-  pb::ServerFrame welcome_frame;
-  Metrics metrics;
   std::uint64_t next_id = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections;
   std::unordered_map<std::string, std::size_t> by_address;
-  std::unordered_map<SessionId, WsLink*> links;
-  std::unordered_map<UserId, std::size_t> links_of;
-  RateLimiter login_limiter{login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)};
   std::vector<std::shared_ptr<Connection>> to_flush;
-  std::int64_t seen_noted_ms = 0;
   bool stopping_ = false;  // NOLINT(readability-identifier-naming): stopping() gives it
   std::thread network;
 };
@@ -230,13 +201,10 @@ void Server::Impl::begin_stop() {
   error_code ignored;
   acceptor.close(ignored);
   signals.cancel(ignored);
+  links.shut_down();
   const auto open = connections;
-  for (const auto& [id, connection] : open) {
-    if (WsLink* link = connection->link())
-      link->kick("SHUTDOWN", "The server stops; connect again in a moment.", WsLink::Reconnect::yes);
-    else if (!connection->in_request())
-      connection->finish();
-  }
+  for (const auto& [id, connection] : open)
+    if (connection->link() == nullptr && !connection->in_request()) connection->finish();
   ticker.cancel();
   ticker.expires_after(std::chrono::milliseconds(config.limits.shutdown_timeout_ms));
   ticker.async_wait([this](const error_code&) {
@@ -258,9 +226,12 @@ HttpApi::Host Server::Impl::http_host() {
           .ready = [this]() -> Result<std::string> {
             const EngineStatus status = engine.status();
             if (stopping_) return fail(ErrorCode::RETRY_LATER, "", "The server is stopping.", 1'000);
-            if (!status.writable) return fail(ErrorCode::RETRY_LATER, "", status.problem, 1'000);
-            if (const auto has_room = world.warm.room(); !has_room)
-              return fail(ErrorCode::RETRY_LATER, "", has_room.error().detail, 1'000);
+            // Anybody may ask: what names files and folders stands in the log.
+            if (!status.writable || !world.warm.room())
+              return fail(ErrorCode::RETRY_LATER, "",
+                          status.writable ? "The disk is nearly full: free some space. Reads are served."
+                                          : "Nothing can be stored at the moment; the log says why. Reads are served.",
+                          1'000);
             if (!status.purging) return "The wall clock jumped: nothing is dropped by age until the next start.";
             return "";
           },
@@ -360,82 +331,17 @@ std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connectio
   }
   ++metrics.http_answers[101];
   connection->send(accept->response);
-  const WebSocketLimits limits{static_cast<std::uint32_t>(config.limits.frame_bytes_max),
-                               static_cast<std::uint32_t>(config.limits.frame_bytes_max),
-                               static_cast<std::uint32_t>(config.limits.frame_fragments_max)};
-  return std::make_unique<WsLink>(*connection, *this, *dialect_named(accept->protocol), limits,
-                                  std::string(HttpApi::bearer_of(request)));
-}
-
-Result<void> Server::Impl::admit_login(const UserId& user) {
-  if (const std::uint32_t wait_ms = login_limiter.take(user.value, now_ms()); wait_ms > 0)
-    return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this user.", wait_ms);
-  std::size_t& count = links_of[user];
-  if (count >= static_cast<std::size_t>(config.limits.connections_per_user_max))
-    return fail(ErrorCode::TOO_MANY_CONNECTIONS, "hello", "This user has too many links.", 5'000);
-  ++count;
-  return {};
-}
-
-void Server::Impl::left(WsLink& link) {
-  links.erase(link.id());
-  if (const auto found = links_of.find(link.user()); found != links_of.end() && --found->second == 0)
-    links_of.erase(found);
-}
-
-void Server::Impl::push(SessionId session, std::span<const PushRef> items) {
-  metrics.pushed_entries += items.size();
-  if (const auto found = links.find(session); found != links.end()) found->second->push(items);
-}
-
-void Server::Impl::hint(SessionId session, Mark head) {
-  ++metrics.hints;
-  if (const auto found = links.find(session); found != links.end()) found->second->hint(head);
-}
-
-void Server::Impl::end(SessionId session, LinkEnd reason) {
-  const auto found = links.find(session);
-  if (found == links.end()) return;
-  ++metrics.kicks;
-  if (reason == LinkEnd::replaced)
-    return found->second->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
-  ++metrics.closed_unacknowledged;
-  found->second->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
-}
-
-bool Server::Impl::blocked(SessionId session) const {
-  const auto found = links.find(session);
-  return found != links.end() && found->second->blocked();
-}
-
-void Server::Impl::publish(Outcome outcome) {
-  asio::post(io, [this, outcome = std::move(outcome)]() mutable {
-    // Answers first: a login among them has to stand before what comes behind it is delivered.
-    for (auto& [done, result] : outcome.answers) done(std::move(result));
-    delivery_.publish(outcome.notices, now_ms());
-  });
+  return links.make(*connection, *dialect_named(accept->protocol), std::string(HttpApi::bearer_of(request)));
 }
 
 void Server::Impl::tick_connection(const std::shared_ptr<Connection>& connection, std::int64_t now) {
   const Limits& limits = config.limits;
-  const std::int64_t silent_ms = now - connection->last_input_ms();
   if (connection->blocked_since_ms() != 0 && now - connection->blocked_since_ms() > limits.write_timeout_ms)
     return connection->close();
   const std::int64_t arriving = connection->arriving_since_ms();
   if (arriving != 0 && now - arriving > limits.handshake_timeout_ms) return connection->close();
-  WsLink* link = connection->link();
-  if (link == nullptr) {
-    if (!connection->in_request() && silent_ms > limits.http_idle_timeout_ms) connection->finish();
-    return;
-  }
-  if (link->ended()) return;  // what it was told last is on its way
-  if (!link->welcomed()) {
-    if (now - link->since_ms() > limits.handshake_timeout_ms) connection->close();
-    return;
-  }
-  if (silent_ms >= limits.heartbeat_ms * limits.heartbeats_missed) return connection->close();
-  if (link->token_expires_ms() + config.auth.leeway_s * kSecondMs <= wall_ms())
-    link->kick("TOKEN_EXPIRED", "The token has expired; connect again with a new one.", WsLink::Reconnect::yes);
+  const bool idle = connection->link() == nullptr && !connection->in_request();
+  if (idle && now - connection->last_input_ms() > limits.http_idle_timeout_ms) connection->finish();
 }
 
 void Server::Impl::tick() {
@@ -444,16 +350,11 @@ void Server::Impl::tick() {
   ticker.async_wait([this](const error_code& failed) {
     if (failed || stopping_) return;
     const std::int64_t now = now_ms();
-    delivery_.tick(now);
+    links.tick();
     std::vector<std::shared_ptr<Connection>> open;
     open.reserve(connections.size());
     for (const auto& [id, connection] : connections) open.push_back(connection);
     for (const auto& connection : open) tick_connection(connection, now);
-    if (now - seen_noted_ms >= kSeenEveryMs) {
-      seen_noted_ms = now;
-      for (const auto& [id, link] : links)
-        if (auto seen = link->take_seen()) engine.submit(std::move(*seen), [](Result<Reply>) {});
-    }
     if (auto reloaded = world.authenticator.reload_if_changed(now); !reloaded)
       log_error("keys_not_reloaded", {{"error", reloaded.error().message()}});
     tick();
@@ -471,8 +372,8 @@ std::string Server::Impl::metrics_text() {
     write_metric(out, name, "counter", help, static_cast<double>(value));
   };
   gauge("tidemark_connections", "Open TCP connections.", static_cast<double>(connections.size()));
-  gauge("tidemark_links", "Devices that are welcomed.", static_cast<double>(links.size()));
-  gauge("tidemark_users_online", "Users with a link.", static_cast<double>(links_of.size()));
+  gauge("tidemark_links", "Devices that are welcomed.", static_cast<double>(links.devices()));
+  gauge("tidemark_users_online", "Users with a link.", static_cast<double>(links.users()));
   gauge("tidemark_writable", "1 while sends are taken.", status.writable && world.warm.room() ? 1 : 0);
   gauge("tidemark_purging", "0 after the wall clock jumped: nothing is dropped by age.", status.purging ? 1 : 0);
   counter("tidemark_rounds_total", "Commit rounds.", status.rounds);

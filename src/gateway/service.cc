@@ -6,6 +6,7 @@
 #include "base/codec.h"
 #include "core/conversation_id.h"
 #include "core/reads.h"
+#include "core/registered.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 
@@ -89,11 +90,13 @@ bool Service::changes(const pb::ClientFrame& request) {
   }
 }
 
-void Service::read(Read read, Answer answer) {
-  threads_.on_reader([this, since = Stopwatch(), read = std::move(read), answer = std::move(answer)]() mutable {
+void Service::read(const Caller& caller, Read read, Answer answer) {
+  threads_.on_reader([this, since = Stopwatch(), caller, read = std::move(read), answer = std::move(answer)]() mutable {
     StoreView view(engine_.snapshot());
-    Result<Frame> result = read(view);
-    if (view.failure()) result = std::unexpected(*view.failure());
+    const Result<void> known =
+        caller.admin ? Result<void>() : check_registered(view, engine_.params(), caller.user, "token");
+    Result<Frame> result = known ? read(view) : std::unexpected(known.error());
+    if (view.failure()) result = std::unexpected(told_of(*view.failure()));
     threads_.on_network([this, since, answer = std::move(answer), result = std::move(result)]() mutable {
       metrics_.read_latency.add(since.micros());
       if (!result) ++metrics_.errors[error_info(result.error().code).name];
@@ -146,6 +149,7 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       ConversationSyncQuery query = conversation_sync_from(request.conversation_sync());
       query.user = caller.user;
       return read(
+          caller,
           [&params, query = std::move(query)](StoreView& view) {
             return framed(read_conversation_sync(view, params, query), [](pb::ServerFrame& frame, const auto& page) {
               to_pb(page, *frame.mutable_conversation_sync());
@@ -165,6 +169,7 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       auto name = parse_message_id(request.message().message_id());
       if (!name) return answer(std::unexpected(std::move(name).error()));
       return read(
+          caller,
           [user = caller.user, name = std::move(*name)](StoreView& view) {
             return framed(read_message(view, user, name.conversation, name.seq),
                           [&](pb::ServerFrame& frame, const Entry& entry) {
@@ -175,6 +180,7 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     }
     case Operation::kConversation:
       return read(
+          caller,
           [&params, user = caller.user,
            id = ConversationId(request.conversation().conversation_id())](StoreView& view) {
             return framed(read_change(view, params, user, id), [](pb::ServerFrame& frame, const Change& change) {
@@ -184,6 +190,7 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
           std::move(answer));
     case Operation::kGroup:
       return read(
+          caller,
           [user = caller.user, id = ConversationId(request.group().conversation_id())](StoreView& view) {
             return framed(read_group(view, user, id), [&](pb::ServerFrame& frame, const Conversation& group) {
               to_pb(GroupReply{group, view.line(id).seq, false}, *frame.mutable_group());
@@ -248,6 +255,7 @@ void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer 
     query->resume_after = Seq(in.varint());
   }
   read(
+      caller,
       [this, caller, query = std::move(*query)](StoreView& view) {
         return framed(read_sync(view, engine_.params(), query), [&](pb::ServerFrame& frame, const SyncPage& page) {
           to_pb(page, *frame.mutable_sync());
@@ -321,6 +329,7 @@ void Service::history(const Caller& caller, const pb::ClientFrame& request, Answ
     (down ? query->before : query->after) = Seq(in.varint());
   }
   read(
+      caller,
       [this, caller, query = std::move(*query)](StoreView& view) {
         return framed(read_history(view, engine_.params(), query),
                       [&](pb::ServerFrame& frame, const HistoryPage& page) {
@@ -351,6 +360,7 @@ void Service::conversations(const Caller& caller, const pb::ClientFrame& request
     below = ConversationId(in.string());
   }
   read(
+      caller,
       [this, caller, limit = asked.limit(), below_sort_time, below](StoreView& view) {
         return framed(read_conversations(view, engine_.params(), caller.user, limit, below_sort_time, below),
                       [&](pb::ServerFrame& frame, const ConversationList& list) {
@@ -376,6 +386,7 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
   const UserId user(request.get_user().user());
   if (auto checked = check_user_id(user, "user"); !checked) return answer(std::unexpected(std::move(checked).error()));
   read(
+      caller,
       [user](StoreView& view) -> Result<Frame> {
         const UserHead head = view.user(user);
         if (!head.exists()) return fail(ErrorCode::USER_NOT_FOUND, "user");

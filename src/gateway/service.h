@@ -60,7 +60,7 @@ class Service {
 
  private:
   using Read = std::move_only_function<Result<std::unique_ptr<pb::ServerFrame>>(StoreView&)>;
-  void read(Read read, Answer answer);
+  void read(const Caller& caller, Read read, Answer answer);
   void submit(Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);

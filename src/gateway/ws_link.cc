@@ -1,6 +1,7 @@
 #include "gateway/ws_link.h"
 
 #include "base/check.h"
+#include "gateway/links.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 
@@ -14,14 +15,15 @@ constexpr std::uint16_t kClosePolicy = 1008;
 
 }  // namespace
 
-WsLink::WsLink(LinkSocket& socket, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer)
+WsLink::WsLink(LinkSocket& socket, Links& links, Dialect dialect, WebSocketLimits limits, std::string bearer)
     : socket_(socket),
-      owner_(owner),
+      links_(links),
       id_(socket.id()),
       dialect_(dialect),
       codec_(WebSocketCodec::Role::server, limits),
       bearer_(std::move(bearer)),
-      since_ms_(owner.now_ms()),
+      since_ms_(links.now_ms()),
+      last_input_ms_(since_ms_),
       alive_(std::make_shared<WsLink*>(this)) {}
 
 WsLink::~WsLink() {
@@ -29,6 +31,7 @@ WsLink::~WsLink() {
 }
 
 void WsLink::on_bytes(std::span<char> bytes) {
+  last_input_ms_ = links_.now_ms();
   while (state_ != State::ended) {
     const WebSocketEvent event = codec_.next(bytes);
     switch (event.kind) {
@@ -49,14 +52,16 @@ void WsLink::on_bytes(std::span<char> bytes) {
       case WebSocketEvent::Kind::close:
         return end(event.close_code, {});
       case WebSocketEvent::Kind::error:
-        if (event.close_code == kCloseTooLarge) send_error(0, {ErrorCode::TOO_LARGE, "frame"});
-        return end(event.close_code, event.data);
+        // A reason is a code where there is one; for a peer that speaks no good WebSocket it is a sentence.
+        if (event.close_code != kCloseTooLarge) return end(event.close_code, event.data);
+        send_error(0, {ErrorCode::TOO_LARGE, "frame"});
+        return end(event.close_code, error_info(ErrorCode::TOO_LARGE).name);
     }
   }
 }
 
 void WsLink::on_message(std::string_view bytes) {
-  owner_.count_frame(bytes.size());
+  links_.count_frame(bytes.size());
   auto frame = decode_client_frame(dialect_, bytes);
   seen_due_ = seen_due_ || state_ == State::welcomed;
   if (!frame) return send_error(frame.error().id, frame.error().error);
@@ -67,10 +72,10 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
   if (frame->has_hello()) return hello(*frame);
   if (state_ == State::fresh) {
     send_error(frame->id(), {ErrorCode::HELLO_REQUIRED});
-    return end(kClosePolicy, "hello first");
+    return end(kClosePolicy, error_info(ErrorCode::HELLO_REQUIRED).name);
   }
   // Between hello and welcome requests wait in their order.
-  if (frame->has_ack()) return owner_.delivery().acknowledge(id_, Mark(frame->ack().mark()), owner_.now_ms());
+  if (frame->has_ack()) return links_.delivery().acknowledge(id_, Mark(frame->ack().mark()), links_.now_ms());
   if (frame->has_heartbeat()) return heartbeat(*frame);
   if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
   waiting_bytes_ += frame->ByteSizeLong();
@@ -80,11 +85,15 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
 }
 
 bool WsLink::full() const {
-  return unanswered() >= owner_.unanswered_max() || waiting_bytes_ >= owner_.unanswered_bytes_max();
+  const Limits& limits = links_.limits();
+  return unanswered() >= static_cast<std::size_t>(limits.unanswered_max) ||
+         waiting_bytes_ >= static_cast<std::size_t>(limits.unanswered_bytes_max);
 }
 
 bool WsLink::half_empty() const {
-  return unanswered() <= owner_.unanswered_max() / 2 && waiting_bytes_ <= owner_.unanswered_bytes_max() / 2;
+  const Limits& limits = links_.limits();
+  return unanswered() <= static_cast<std::size_t>(limits.unanswered_max) / 2 &&
+         waiting_bytes_ <= static_cast<std::size_t>(limits.unanswered_bytes_max) / 2;
 }
 
 std::size_t WsLink::unanswered() const {
@@ -98,20 +107,18 @@ void WsLink::hello(const pb::ClientFrame& frame) {
     end(kClosePolicy, error_info(error.code).name);
   };
   pb::HelloRequest request = frame.hello();
-  auto principal = owner_.authenticate(request.token().empty() ? bearer_ : request.token());
+  auto principal = links_.authenticate(request.token().empty() ? bearer_ : request.token());
   bearer_ = std::string();
   if (!principal) return refuse(principal.error());
   if (!principal->device.empty()) request.set_device(principal->device.value);
   auto login = login_from(request);
   if (!login) return refuse(login.error());
   login->user = principal->user;
-  if (auto admitted = owner_.admit_login(principal->user); !admitted) return refuse(admitted.error());
-  reported_ = true;
+  if (auto admitted = links_.admit_login(principal->user); !admitted) return refuse(admitted.error());
   state_ = State::logging_in;
   caller_ = {principal->user, login->device, login->install, false};
   expires_ms_ = principal->expires_at_ms;
-  owner_.entered(*this);
-  owner_.service().engine().submit(*login,
+  links_.service().engine().submit(*login,
                                    [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
                                      if (WsLink* link = *alive) link->welcome(id, cursor, std::move(reply));
                                    });
@@ -127,7 +134,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   generation_ = login.generation;
   epoch_ = login.head.epoch;
   state_ = State::welcomed;
-  pb::ServerFrame frame = owner_.welcome_limits();
+  pb::ServerFrame frame = links_.welcome_limits();
   frame.set_id(id);
   pb::Welcome& made = *frame.mutable_welcome();
   made.set_session_generation(login.generation);
@@ -135,11 +142,11 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   to_pb(login.head, *made.mutable_head());
   made.set_behind(login.behind);
   made.set_highest_mutation(login.highest_mutation);
-  made.set_server_time(owner_.wall_ms());
+  made.set_server_time(links_.wall_ms());
   made.set_user(caller_.user.value);
   made.set_device(caller_.device.value);
   send(frame);
-  owner_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, owner_.now_ms());
+  links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, links_.now_ms());
   if (state_ == State::welcomed) run_waiting();
 }
 
@@ -158,11 +165,11 @@ void WsLink::run_waiting() {
 
 void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
   if (frame->has_sync()) {
-    owner_.delivery().pulling(id_);
+    links_.delivery().pulling(id_);
     acknowledge_cursor(frame->sync().cursor());
   }
   const pb::ClientFrame& request = *frame;
-  owner_.service().call(caller_, request,
+  links_.service().call(caller_, request,
                         [alive = alive_, frame = std::move(frame)](Result<std::unique_ptr<pb::ServerFrame>> result) {
                           if (WsLink* link = *alive) link->answer(*frame, std::move(result));
                         });
@@ -183,7 +190,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
       // What changed while the pages were read moved above p0 and is on none of them: only a run that has it all, up
       // to the head, can be gone on from by pushes, which tell what changes and not what is.
       const bool reached = whole && page.head() <= page.p0();
-      owner_.delivery().answered(id_, Mark(page.p0()), reached, owner_.now_ms());
+      links_.delivery().answered(id_, Mark(page.p0()), reached, links_.now_ms());
     }
   } else {
     send_error(request.id(), result.error());
@@ -197,7 +204,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
 
 void WsLink::acknowledge_cursor(const pb::Cursor& cursor) {
   const auto held = cursor_from(cursor);
-  if (held && held->epoch == epoch_) owner_.delivery().acknowledge(id_, held->mark, owner_.now_ms());
+  if (held && held->epoch == epoch_) links_.delivery().acknowledge(id_, held->mark, links_.now_ms());
 }
 
 void WsLink::heartbeat(const pb::ClientFrame& frame) {
@@ -205,8 +212,8 @@ void WsLink::heartbeat(const pb::ClientFrame& frame) {
   acknowledge_cursor(frame.heartbeat().cursor());
   pb::ServerFrame made;
   made.set_id(frame.id());
-  made.mutable_heartbeat()->set_head(owner_.delivery().head_of(id_).value_or(Mark()).value);
-  made.mutable_heartbeat()->set_server_time(owner_.wall_ms());
+  made.mutable_heartbeat()->set_head(links_.delivery().head_of(id_).value_or(Mark()).value);
+  made.mutable_heartbeat()->set_server_time(links_.wall_ms());
   send(made);
 }
 
@@ -247,7 +254,7 @@ bool WsLink::blocked() const {
 
 void WsLink::on_unblocked() {
   if (state_ != State::welcomed) return;
-  owner_.delivery().unblocked(id_, owner_.now_ms());
+  links_.delivery().unblocked(id_, links_.now_ms());
   run_waiting();
 }
 
@@ -292,13 +299,13 @@ void WsLink::end(std::uint16_t close_code, std::string_view reason) {
 void WsLink::on_closed() {
   if (state_ == State::ended) return;
   state_ = State::ended;
-  owner_.delivery().detach(id_, owner_.now_ms());
-  if (std::exchange(reported_, false)) owner_.left(*this);
+  links_.delivery().detach(id_, links_.now_ms());
+  links_.left(*this);
 }
 
 std::optional<DeviceSeenCommand> WsLink::take_seen() {
   if (state_ != State::welcomed) return std::nullopt;
-  const Mark acknowledged = owner_.delivery().acknowledged(id_);
+  const Mark acknowledged = links_.delivery().acknowledged(id_);
   if (!std::exchange(seen_due_, false) && acknowledged == noted_) return std::nullopt;
   // The first frame and moved marks are worth a note; every further frame at the same mark is not.
   if (acknowledged == noted_ && noted_generation_) return std::nullopt;

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "engine/delivery.h"
-#include "gateway/auth.h"
 #include "gateway/link_socket.h"
 #include "gateway/service.h"
 #include "wire/dialect.h"
@@ -19,31 +18,11 @@ namespace v1 {
 class Cursor;
 }
 
-class WsLink;
-
-/// What a link needs of its server.
-class LinkOwner {
- public:
-  virtual ~LinkOwner() = default;
-  virtual Service& service() = 0;
-  virtual Delivery& delivery() = 0;
-  virtual void count_frame(std::size_t bytes) = 0;
-  virtual Result<Principal> authenticate(std::string_view token) = 0;
-  /// Whether the user may log in once more now (rate, number of links). Counted until left().
-  virtual Result<void> admit_login(const UserId& user) = 0;
-  virtual void entered(WsLink& link) = 0;
-  virtual void left(WsLink& link) = 0;
-  virtual const pb::ServerFrame& welcome_limits() const = 0;
-  virtual std::int64_t now_ms() const = 0;  // steady
-  virtual std::int64_t wall_ms() const = 0;
-  /// Requests of a link that wait for their answer, and their bytes, before its socket is read no further.
-  virtual std::size_t unanswered_max() const = 0;
-  virtual std::size_t unanswered_bytes_max() const = 0;
-};
+class Links;
 
 class WsLink final {
  public:
-  WsLink(LinkSocket& socket, LinkOwner& owner, Dialect dialect, WebSocketLimits limits, std::string bearer);
+  WsLink(LinkSocket& socket, Links& links, Dialect dialect, WebSocketLimits limits, std::string bearer);
   ~WsLink();
 
   // From the socket.
@@ -59,6 +38,8 @@ class WsLink final {
   /// Tells the client why, then ends the link. A terminal kick is not followed by a reconnect.
   enum class Reconnect : std::uint8_t { no, yes };
   void kick(std::string_view code, std::string_view message, Reconnect reconnect);
+  /// Ends the connection without a word.
+  void close() { socket_.close(); }
 
   /// What the device has acknowledged and not yet been noted, or nothing.
   std::optional<DeviceSeenCommand> take_seen();
@@ -66,8 +47,8 @@ class WsLink final {
   SessionId id() const { return id_; }
   /// When the upgrade was accepted.
   std::int64_t since_ms() const { return since_ms_; }
+  std::int64_t last_input_ms() const { return last_input_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
-  bool ended() const { return state_ == State::ended; }
   const UserId& user() const { return caller_.user; }
   std::int64_t token_expires_ms() const { return expires_ms_; }
 
@@ -91,11 +72,10 @@ class WsLink final {
   void acknowledge_cursor(const pb::Cursor& cursor);
 
   LinkSocket& socket_;
-  LinkOwner& owner_;
+  Links& links_;
   const SessionId id_;
   const Dialect dialect_;
   State state_ = State::fresh;
-  bool reported_ = false;  // counted by the owner
   bool seen_due_ = false;  // a frame came, or an ack moved, since the last note
   WebSocketCodec codec_;
   std::string bearer_;
@@ -106,6 +86,7 @@ class WsLink final {
   Epoch epoch_;
   std::int64_t expires_ms_ = 0;
   const std::int64_t since_ms_;
+  std::int64_t last_input_ms_;
 
   // Requests are answered in their order: changes may overlap each other, a read stands alone.
   std::unique_ptr<std::deque<std::unique_ptr<pb::ClientFrame>>> waiting_;  // made on demand: an idle link is small

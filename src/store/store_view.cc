@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/codec.h"
+#include "base/log.h"
 #include "store/keys.h"
 
 namespace tidemark {
@@ -359,6 +360,11 @@ std::vector<std::string> StoreView::install_keys(const UserId& user, const Devic
       });
   if (!done) fail_with(done.error());
   return found;
+}
+
+Error told_of(const Error& failure) {
+  log_error("the store cannot be read", {{"problem", failure.message()}});
+  return {failure.code, "", "", failure.retry_after_ms};
 }
 
 }  // namespace tidemark

@@ -80,4 +80,7 @@ class StoreView final : public View {
   std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
 };
 
+/// What a client is told of a read that failed. What is wrong with the disk is for the operator: it goes to the log.
+Error told_of(const Error& failure);
+
 }  // namespace tidemark

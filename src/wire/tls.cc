@@ -230,10 +230,10 @@ struct TlsFilter::Impl {
 /// Makes the failure of the latest OpenSSL call final.
 Result<void> TlsFilter::Impl::broken() {
   const long verdict = SSL_get_verify_result(ssl.get());
-  std::string detail = openssl_reason();
+  error = Error{ErrorCode::MALFORMED, "tls", openssl_reason()};
   if (!SSL_is_server(ssl.get()) && verdict != X509_V_OK && !handshake_done)
-    detail = std::string("the server's certificate is refused: ") + X509_verify_cert_error_string(verdict);
-  error = Error{ErrorCode::MALFORMED, "tls", std::move(detail)};
+    error = Error{ErrorCode::MALFORMED, std::string(kCertificateField),
+                  std::string("the server's certificate is refused: ") + X509_verify_cert_error_string(verdict)};
   return std::unexpected(*error);
 }
 

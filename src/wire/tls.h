@@ -43,6 +43,9 @@ class TlsContext {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The field of the error of a client that refuses a certificate.
+inline constexpr std::string_view kCertificateField = "tls.certificate";
+
 /// One side of one connection. Not thread-safe. Output is always appended. Holds no bytes between the calls but those
 /// of a record that has not fully arrived.
 class TlsFilter {
@@ -60,7 +63,8 @@ class TlsFilter {
   Result<void> start(std::string& cipher_out);
 
   /// Takes everything the peer sent. `cipher_out` is to be sent even after an error, for it may hold the alert that
-  /// tells the peer. An error (MALFORMED, field "tls") is final: send what there is, then close.
+  /// tells the peer. An error (MALFORMED; field "tls", or kCertificateField when a client
+  /// refuses the server's certificate) is final: send what there is, then close.
   Result<void> feed(std::string_view cipher_in, std::string& plain_out, std::string& cipher_out);
 
   /// INTERNAL before the handshake is done and after close(); nothing is sent then, and the filter stays as it is.

@@ -23,7 +23,7 @@ Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
   if (draft.to.empty() == draft.conversation.empty())
     return fail(ErrorCode::MALFORMED, "to", "Give either a user or a conversation.");
   if (!draft.to.empty()) {
-    TM_TRY(check_user_id(draft.to, "to"));
+    TM_TRY(check_addressee(draft.to, "to"));
     return single_conversation(me, draft.to);
   }
   TM_TRY(parse_conversation(draft.conversation));

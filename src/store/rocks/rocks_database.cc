@@ -57,6 +57,13 @@ Result<std::shared_ptr<RocksDatabase>> RocksDatabase::open(const RocksOptions& o
                 "the data in " + directory + " has tables that this program does not know (" + status.ToString() +
                     "); use the version of the program that wrote it");
   }
+  if (status.IsNoSpace()) {
+    // It replays its logs into new files and begins a new log, whoever only wants to read.
+    return fail(ErrorCode::RETRY_LATER, {},
+                "the disk of " + directory + " is full, and the store needs room to open (at most about " +
+                    std::to_string(options.max_wal_bytes >> 20) +
+                    " MiB); free that much and start again: nothing is lost");
+  }
   if (!status.ok()) return std::unexpected(error_of(status, directory));
 
   std::shared_ptr<RocksDatabase> database(

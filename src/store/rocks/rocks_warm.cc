@@ -183,8 +183,10 @@ Result<void> RocksStore::recover() {
   TM_TRY(check_room(true));
   if (state_ == State::failed) {
     if (auto replaced = replace_database(); !replaced) {
+      const std::string& problem = replaced.error().detail;
+      if (problem != problem_) log_error("the store cannot recover", {{"problem", problem}});
       const std::lock_guard lock(mutex_);
-      problem_ = replaced.error().detail;
+      problem_ = problem;
       return replaced;
     }
   }

@@ -1,0 +1,130 @@
+#include "gateway/links.h"
+
+#include "gateway/settings.h"
+#include "gateway/ws_link.h"
+#include "tidemark.pb.h"
+
+namespace tidemark {
+namespace {
+constexpr std::int64_t kSeenEveryMs = 5'000;
+}  // namespace
+
+Links::Links(const Config& config, const Clock& clock, Service& service, Metrics& metrics, Authenticate authenticate)
+    : config_(config),
+      clock_(clock),
+      service_(service),
+      metrics_(metrics),
+      authenticate_(std::move(authenticate)),
+      welcome_(std::make_unique<pb::ServerFrame>(welcome_template(config))),
+      delivery_(*this, delivery_options(config)),
+      login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
+      seen_noted_ms_(clock.steady_ms()) {}
+
+Links::~Links() = default;
+
+std::unique_ptr<WsLink> Links::make(LinkSocket& socket, Dialect dialect, std::string bearer) {
+  const auto frame_max = static_cast<std::uint32_t>(limits().frame_bytes_max);
+  const WebSocketLimits frames{frame_max, frame_max, static_cast<std::uint32_t>(limits().frame_fragments_max)};
+  auto made = std::make_unique<WsLink>(socket, *this, dialect, frames, std::move(bearer));
+  links_[made->id()] = made.get();
+  return made;
+}
+
+void Links::publish(Outcome outcome) {
+  // Answers first: a login among them has to stand before what comes behind it is delivered.
+  for (auto& [done, result] : outcome.answers) done(std::move(result));
+  delivery_.publish(outcome.notices, now_ms());
+}
+
+void Links::tick() {
+  const std::int64_t now = now_ms();
+  delivery_.tick(now);
+  for_each([&](WsLink& link) { end_if_due(link, now); });
+  note_seen(now);
+}
+
+void Links::shut_down() {
+  for_each([](WsLink& link) {
+    link.kick("SHUTDOWN", "The server stops; connect again in a moment.", WsLink::Reconnect::yes);
+  });
+}
+
+void Links::end_if_due(WsLink& link, std::int64_t now) {
+  if (!link.welcomed()) {
+    if (now - link.since_ms() > limits().handshake_timeout_ms) link.close();
+    return;
+  }
+  if (now - link.last_input_ms() >= limits().heartbeat_ms * limits().heartbeats_missed) return link.close();
+  if (link.token_expires_ms() + config_.auth.leeway_s * kSecondMs <= wall_ms())
+    link.kick("TOKEN_EXPIRED", "The token has expired; connect again with a new one.", WsLink::Reconnect::yes);
+}
+
+void Links::note_seen(std::int64_t now) {
+  if (now - seen_noted_ms_ < kSeenEveryMs) return;
+  seen_noted_ms_ = now;
+  for (const auto& [id, link] : links_)
+    if (auto seen = link->take_seen()) service_.engine().submit(std::move(*seen), [](Result<Reply>) {});
+}
+
+void Links::count_frame(std::size_t bytes) {
+  ++metrics_.frames_in;
+  metrics_.bytes_in += bytes;
+}
+
+Result<void> Links::admit_login(const UserId& user) {
+  if (const std::uint32_t wait_ms = login_rate_.take(user.value, now_ms()); wait_ms > 0)
+    return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this user.", wait_ms);
+  std::size_t& count = links_of_[user];
+  if (count >= static_cast<std::size_t>(limits().connections_per_user_max))
+    return fail(ErrorCode::TOO_MANY_CONNECTIONS, "hello", "This user has too many links.", 5'000);
+  ++count;
+  return {};
+}
+
+void Links::left(const WsLink& link) {
+  links_.erase(link.id());
+  // A link that was not admitted has no user.
+  if (const auto found = links_of_.find(link.user()); found != links_of_.end() && --found->second == 0)
+    links_of_.erase(found);
+}
+
+void Links::push(SessionId session, std::span<const PushRef> items) {
+  metrics_.pushed_entries += items.size();
+  if (WsLink* link = find(session)) link->push(items);
+}
+
+void Links::hint(SessionId session, Mark head) {
+  ++metrics_.hints;
+  if (WsLink* link = find(session)) link->hint(head);
+}
+
+void Links::end(SessionId session, LinkEnd reason) {
+  WsLink* link = find(session);
+  if (link == nullptr) return;
+  ++metrics_.kicks;
+  if (reason == LinkEnd::replaced)
+    return link->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
+  ++metrics_.closed_unacknowledged;
+  link->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
+}
+
+bool Links::blocked(SessionId session) const {
+  const WsLink* link = find(session);
+  return link != nullptr && link->blocked();
+}
+
+WsLink* Links::find(SessionId session) const {
+  const auto found = links_.find(session);
+  return found == links_.end() ? nullptr : found->second;
+}
+
+template <typename Act>
+void Links::for_each(Act act) {
+  std::vector<SessionId> ids;
+  ids.reserve(links_.size());
+  for (const auto& [id, link] : links_) ids.push_back(id);
+  for (const SessionId id : ids)
+    if (WsLink* link = find(id)) act(*link);
+}
+
+}  // namespace tidemark
