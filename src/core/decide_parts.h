@@ -15,7 +15,4 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context);
 Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context);
 
-/// What counts against body_bytes_max: the UTF-8 bytes of all its parts; the type counts when it is not "text".
-std::size_t body_size(const Body& body);
-
 }  // namespace tidemark
