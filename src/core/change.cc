@@ -35,8 +35,10 @@ Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& 
   return std::move(*target);
 }
 
-Result<void> check_age(const Entry& target, std::int64_t allowed_ms, const Context& context) {
-  if (allowed_ms == 0 || context.now_ms - target.server_time <= allowed_ms) return {};
+/// By the conversation's own time, which a clock set back leaves where it is.
+Result<void> check_age(Draft& draft, const ConversationId& id, const Entry& target, std::int64_t allowed_ms) {
+  const std::int64_t now_ms = std::max(draft.line(id).server_time, draft.context().now_ms);
+  if (allowed_ms == 0 || now_ms - target.server_time <= allowed_ms) return {};
   return fail(ErrorCode::TOO_LATE, "seq", std::to_string(allowed_ms / kSecondMs) + " seconds after the message.");
 }
 
@@ -133,7 +135,7 @@ Result<Changed> decide_recall(Draft& draft, const RecallCommand& command) {
   if (!command.admin && target.sender != command.user)
     return fail(ErrorCode::FORBIDDEN, "seq", "Only its author or an operator may recall a message.");
   if (target.dead()) return reply_with(draft, what, target, Seq());
-  if (!command.admin) TM_TRY(check_age(target, draft.context().params.recall_ms, draft.context()));
+  if (!command.admin) TM_TRY(check_age(draft, command.conversation, target, draft.context().params.recall_ms));
   Entry recalled = target;
   recalled.state = MessageState::recalled;
   erase_content(recalled);
@@ -143,16 +145,17 @@ Result<Changed> decide_recall(Draft& draft, const RecallCommand& command) {
 Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
   TM_TRY(check_body(command.body, draft.context().params));
   TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, false));
+  const Changing what{command.conversation, command.user, command.device, EntryKind::edit};
   if (target.sender != command.user) return fail(ErrorCode::FORBIDDEN, "seq", "Only its author may edit a message.");
   if (target.dead()) return fail(ErrorCode::MESSAGE_DELETED, "seq");
-  TM_TRY(check_age(target, draft.context().params.edit_ms, draft.context()));
+  TM_TRY(check_age(draft, command.conversation, target, draft.context().params.edit_ms));
   if (command.base_revision && *command.base_revision != target.revision)
     return fail(ErrorCode::REVISION_CONFLICT, "base_revision");
+  if (command.body == target.body) return reply_with(draft, what, target, Seq());
   Entry edited = target;
   edited.state = MessageState::edited;
   edited.body = command.body;
-  return change(draft, {command.conversation, command.user, command.device, EntryKind::edit}, target,
-                std::move(edited));
+  return change(draft, what, target, std::move(edited));
 }
 
 }  // namespace tidemark

@@ -141,6 +141,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
       if (page.more) page.to = page.covers.to;
     }
   }
+  if (page.to < last) page.more = true;  // a `to` fixed before may lie far below
   drop_known(page.messages, known);
   page.hidden = hidden_in(*row, page.covers.after, page.covers.to);
   add_touched(page, {view, query, *row, known, limit, params.sync_bytes_max});

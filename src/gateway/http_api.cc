@@ -17,6 +17,11 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_send();
     case HttpOperation::get_message:
       return frame.mutable_message();
+    case HttpOperation::edit_message:
+      return frame.mutable_mutate()->mutable_edit();
+    case HttpOperation::recall_message:
+    case HttpOperation::recall_as_operator:
+      return frame.mutable_mutate()->mutable_recall();
     case HttpOperation::sync:
       return frame.mutable_sync();
     case HttpOperation::list_conversations:
@@ -62,11 +67,14 @@ std::string content_of(const pb::ServerFrame& frame) {
   return body;
 }
 
-std::string field_of_mutation(std::string field) {
+/// The field as the caller of this operation knows it.
+std::string field_shown(const Route& route, std::string field) {
   // HTTP knows no mutation numbers: the fields of the change are the request's own.
-  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread."};
+  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread.", "mutate.recall.", "mutate.edit."};
   for (const std::string_view prefix : kPrefixes)
-    if (field.starts_with(prefix)) return field.substr(prefix.size());
+    if (field.starts_with(prefix)) field = field.substr(prefix.size());
+  for (const RouteParam& param : route.path_params)
+    if (!param.seq_field.empty() && (field == param.seq_field || field == param.field)) return std::string(param.name);
   return field;
 }
 
@@ -152,7 +160,7 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
                 [this, &route, caller = *caller, frame = std::move(frame),
                  answer = std::move(answer)](Result<std::unique_ptr<pb::ServerFrame>> result) mutable {
                   if (!result) {
-                    result.error().field = field_of_mutation(std::move(result.error().field));
+                    result.error().field = field_shown(route, std::move(result.error().field));
                     return answer(refusal(result.error()));
                   }
                   if (route.operation == HttpOperation::sync) service_.seal_sync_cursor(caller, *frame, **result);
