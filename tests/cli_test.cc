@@ -68,6 +68,20 @@ TEST_F(Cli, TheSameIdIsOneMessage) {
   EXPECT_THAT(other.err, StartsWith("tidemark: CLIENT_MSG_ID_CONFLICT (client_msg_id): "));
 }
 
+TEST_F(Cli, EditsAndRecallsWhatWasSent) {
+  ASSERT_EQ(send("alice", {"bob", "wrnog"}).exit_code, 0);
+  const Finished edited = run({"edit", "alice_bob:1", "right", "now"}, "--from", "alice");
+  EXPECT_EQ(edited.out, "alice_bob:1  edited\n") << edited.err;
+  EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, AllOf(HasSubstr("right now"), Not(HasSubstr("wrnog"))));
+  const Finished late = run({"edit", "alice_bob:1", "other", "--base-revision", "0"}, "--from", "alice");
+  EXPECT_EQ(late.exit_code, 1);
+  EXPECT_THAT(late.err, StartsWith("tidemark: REVISION_CONFLICT (base_revision): "));
+  EXPECT_THAT(run({"recall", "alice_bob:1"}, "--from", "bob").err, StartsWith("tidemark: FORBIDDEN (message_id): "));
+  EXPECT_EQ(run({"recall", "alice_bob:1"}, "--from", "alice").out, "alice_bob:1  recalled\n");
+  EXPECT_EQ(run({"recall", "alice_bob:1"}, "--from", "alice").out, "alice_bob:1  is so already\n");
+  EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, Not(HasSubstr("right now")));
+}
+
 TEST_F(Cli, HistoryGoesBackPageByPageOrAllAtOnce) {
   for (int i = 1; i <= 5; ++i) ASSERT_EQ(send("alice", {"bob", "text", std::to_string(i)}).exit_code, 0);
   const Finished page = run({"history", "alice_bob", "--limit", "2"}, "--user", "bob");
@@ -127,7 +141,7 @@ TEST(CliUsage, AnUnknownCommandIsNamedAndAllCommandsAreListed) {
     const Finished told = run_program(command);
     EXPECT_EQ(told.exit_code, 2);
     EXPECT_THAT(told.err, StartsWith(sentence));
-    for (const char* known : {"serve", "token", "send", "history", "sync", "chat", "demo", "config"})
+    for (const char* known : {"serve", "token", "send", "edit", "recall", "history", "sync", "chat", "demo", "config"})
       EXPECT_THAT(told.err, HasSubstr("\n  " + std::string(known) + " "));
     EXPECT_EQ(told.out, "");
   }

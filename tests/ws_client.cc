@@ -309,6 +309,26 @@ pb::Mutated WsClient::mark_unread(std::string_view conversation) {
   return mutated(call(frame));
 }
 
+pb::ServerFrame WsClient::recall(std::string_view conversation, std::uint64_t seq) {
+  pb::ClientFrame frame;
+  frame.mutable_mutate()->set_number(next_mutation_++);
+  frame.mutable_mutate()->mutable_recall()->set_conversation_id(std::string(conversation));
+  frame.mutable_mutate()->mutable_recall()->set_seq(seq);
+  return call(frame);
+}
+
+pb::ServerFrame WsClient::edit(std::string_view conversation, std::uint64_t seq, std::string_view text,
+                               std::optional<std::uint64_t> base_revision) {
+  pb::ClientFrame frame;
+  frame.mutable_mutate()->set_number(next_mutation_++);
+  pb::EditMutation& edit = *frame.mutable_mutate()->mutable_edit();
+  edit.set_conversation_id(std::string(conversation));
+  edit.set_seq(seq);
+  edit.mutable_body()->set_text(std::string(text));
+  if (base_revision) edit.set_base_revision(*base_revision);
+  return call(frame);
+}
+
 pb::Change WsClient::conversation(std::string_view id) {
   pb::ClientFrame frame;
   frame.mutable_conversation()->set_conversation_id(std::string(id));

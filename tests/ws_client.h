@@ -74,6 +74,9 @@ class WsClient {
   pb::Sent sent_in(std::string_view conversation, std::string_view text, std::string_view client_msg_id = {});
   pb::Mutated read(std::string_view conversation, std::uint64_t seq);
   pb::Mutated mark_unread(std::string_view conversation);
+  pb::ServerFrame recall(std::string_view conversation, std::uint64_t seq);
+  pb::ServerFrame edit(std::string_view conversation, std::uint64_t seq, std::string_view text,
+                       std::optional<std::uint64_t> base_revision = std::nullopt);
   pb::Change conversation(std::string_view id);
   /// The newest rows, at most the largest page.
   pb::HistoryPage history(std::string_view conversation, std::uint32_t limit = 200);

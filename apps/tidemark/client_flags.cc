@@ -112,6 +112,17 @@ std::int64_t utc_offset_s(std::int64_t time_ms) {
   return parts.tm_gmtoff;
 }
 
+std::string text_of(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words.front() == "-") {
+    std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
 void print_json(std::string_view json) {
   while (json.ends_with('\n')) json.remove_suffix(1);
   fmt::print("{}\n", json);

@@ -44,6 +44,9 @@ int stdout_columns();
 /// Seconds that local time is ahead of UTC at a moment.
 std::int64_t utc_offset_s(std::int64_t time_ms);
 
+/// The words with a space between, or what stdin brings for a "-".
+std::string text_of(const std::vector<std::string>& words);
+
 /// The server's JSON as it came, on one line of its own.
 void print_json(std::string_view json);
 

@@ -18,6 +18,8 @@ using Run = std::function<int()>;
 void add_serve(CLI::App& app, Run& chosen);
 void add_token(CLI::App& app, Run& chosen);
 void add_send(CLI::App& app, Run& chosen);
+void add_edit(CLI::App& app, Run& chosen);
+void add_recall(CLI::App& app, Run& chosen);
 void add_history(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);
 void add_chat(CLI::App& app, Run& chosen);

@@ -71,6 +71,13 @@ std::string hidden_text(const v1::Hidden& hidden) {
   return fmt::format("not shown: {} to {} ({})", hidden.after() + 1, hidden.to(), reason);
 }
 
+/// What an entry without words of its own tells.
+std::string change_text(const Entry& entry) {
+  if (entry.kind == EntryKind::edit) return fmt::format("{} edited {}", entry.sender.value, entry.target.value);
+  if (entry.kind == EntryKind::recall) return fmt::format("{} recalled {}", entry.sender.value, entry.target.value);
+  return entry_text(entry);
+}
+
 void add_row(TextTable& table, const Entry& entry) {
   const bool change = !entry.countable();
   std::string remark;
@@ -80,7 +87,7 @@ void add_row(TextTable& table, const Entry& entry) {
   table.add({{std::to_string(entry.seq.value), grey},
              {full_time(entry.server_time, utc_offset_s(entry.server_time)), grey},
              {change ? "" : entry.sender.value, {.bold = true}},
-             {entry_text(entry) + remark, change || entry.dead() ? grey : Style{}}});
+             {change_text(entry) + remark, change || entry.dead() ? grey : Style{}}});
 }
 
 /// What a page says of its own borders.

@@ -36,6 +36,8 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_serve(app, chosen);
   add_token(app, chosen);
   add_send(app, chosen);
+  add_edit(app, chosen);
+  add_recall(app, chosen);
   add_history(app, chosen);
   add_sync(app, chosen);
   add_chat(app, chosen);

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
@@ -27,18 +25,6 @@ struct SendFlags {
   bool conversation = false;
   bool json = false;
 };
-
-/// The words with a space between, or what stdin brings for a "-".
-std::string text_of(const std::vector<std::string>& words) {
-  if (words.size() == 1 && words.front() == "-") {
-    std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
-    if (text.ends_with('\n')) text.pop_back();
-    return text;
-  }
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 std::string request_of(const SendFlags& flags) {
   const SystemClock clock;

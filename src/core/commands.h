@@ -188,7 +188,14 @@ struct Writes {
     InstallId install;
     Mutations mutations;
   };
+  /// A message whose row an entry of these writes changed (row->touched_by).
+  struct ChangedRow {
+    ConversationId conversation;
+    std::shared_ptr<const Entry> row;
+    Seq touched_before;  // the touch that this one replaces
+  };
   std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> entries;  // ascending within a conversation
+  std::vector<ChangedRow> changed;
   std::vector<Conversation> conversations;
   std::vector<std::pair<UserId, UserHead>> users;
   std::vector<UserRow> rows;
@@ -216,6 +223,7 @@ struct Notice {
   std::shared_ptr<const Entry> entry;  // null: only the receivers' own state changed
   std::uint64_t round = 0;
   std::vector<Receiver> receivers;
+  std::shared_ptr<const Entry> dead = nullptr;  // the marker of a message whose body nobody may be told again
 };
 
 struct Decision {

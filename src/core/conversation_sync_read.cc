@@ -10,6 +10,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kKnownMax = 64;
+constexpr std::size_t kTouchesMax = 2'000;  // looked at for one page, on known ranges or not
 
 Result<Intervals> known_of(const ConversationSyncQuery& query) {
   if (query.known.size() > kKnownMax)
@@ -24,9 +25,75 @@ void drop_known(std::vector<Entry>& rows, const Intervals& known) {
   std::erase_if(rows, [&](const Entry& row) { return !row.touched_by && holds(known, row.seq); });
 }
 
-/// The present state of rows at or below `after` on known ranges which an entry in (after, to] changed. Nothing
-/// changes rows yet; the conversation's index of touches will be read here.
-void add_touched(View&, ConversationPage&) {}
+/// A row that the device claims to hold and may not see any more; whether a former member's page may say so: what
+/// lies outside his periods was never his, and that something changes there is no business of his.
+std::optional<Hidden> hidden_row(const UserConversation& row, Seq seq) {
+  if (visible(row, seq)) return std::nullopt;
+  Hidden hidden = hidden_in(row, seq - 1, seq).front();
+  if (hidden.reason == HiddenReason::period && !row.in_period()) return std::nullopt;
+  return hidden;
+}
+
+/// Collects what entries in (after, to] changed in rows on known ranges, in the order of these entries: the rows in
+/// their present state, and which are hidden by now.
+struct Touched {
+  View& view;
+  const ConversationSyncQuery& query;
+  const UserConversation& row;
+  const Intervals& known;
+  std::size_t limit;
+  std::uint64_t bytes_max;
+  std::vector<Entry> rows = {};
+  std::vector<Hidden> hidden = {};
+  Seq reached = {};  // the last touch that was looked at
+  bool full = false;
+  std::size_t looked_at = 0;
+  std::uint64_t bytes = 0;
+
+  bool take(Seq seq, Seq target) {
+    full = looked_at++ == kTouchesMax || !add(target);
+    if (!full) reached = seq;
+    return !full;
+  }
+
+ private:
+  /// Whether there was room.
+  bool add(Seq target) {
+    if (!holds(known, target)) return true;
+    if (!visible(row, target)) {
+      if (const auto named = hidden_row(row, target)) hidden.push_back(*named);
+      return true;
+    }
+    std::optional<Entry> entry = view.entry(query.conversation, target);
+    if (!entry) return true;
+    Entry seen = seen_by(query.user, std::move(*entry));
+    bytes += bytes_of_row(seen);
+    if (!rows.empty() && (rows.size() == limit || bytes > bytes_max)) return false;
+    rows.push_back(std::move(seen));
+    return true;
+  }
+};
+
+/// Adds the touches of (after, to] on known ranges. While they do not fit, pages carry touches alone, and the rows
+/// above `after` come with the last of them: they are to be no older than any touch.
+void add_touched(ConversationPage& page, Touched touched) {
+  const Seq from = std::max(page.after, touched.query.touch_cursor);
+  touched.view.touches(page.conversation, from, page.to, Direction::up,
+                       [&](Seq seq, Seq target) { return touched.take(seq, target); });
+  if (touched.full) {
+    page.touch_cursor = touched.reached;
+    page.more = true;
+    page.messages.clear();
+    page.covers = {page.after, page.after};
+    page.hole = {};
+    page.hidden.clear();
+  }
+  for (const Hidden& hidden : touched.hidden)
+    if (!(page.covers.after < hidden.to && hidden.to <= page.covers.to)) page.hidden.push_back(hidden);
+  std::ranges::sort(page.hidden, {}, &Hidden::after);
+  for (Entry& row : touched.rows)
+    if (!std::ranges::binary_search(page.messages, row.seq, {}, &Entry::seq)) page.touched.push_back(std::move(row));
+}
 
 /// The next rows above `after`.
 void give_next(ConversationPage& page, Rows rows, Seq bound) {
@@ -74,9 +141,10 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
       if (page.more) page.to = page.covers.to;
     }
   }
+  if (page.to < last) page.more = true;  // a `to` fixed before may lie far below
   drop_known(page.messages, known);
   page.hidden = hidden_in(view, *row, page.covers.after, page.covers.to);
-  add_touched(view, page);
+  add_touched(page, {view, query, *row, known, limit, params.sync_bytes_max});
   return page;
 }
 

@@ -144,6 +144,123 @@ TEST(ConversationSync, rows_the_device_holds_unchanged_are_not_sent_again) {
   EXPECT_EQ(got.covers, interval(2, 10));
 }
 
+/// Follows touch pages to the last; the rows named by each.
+std::vector<std::vector<Seq>> touch_pages(ReadsWorld& world, ConversationSyncQuery asked, ConversationPage* last) {
+  std::vector<std::vector<Seq>> pages;
+  for (;;) {
+    *last = page(world, asked);
+    pages.push_back(seqs_of(last->touched));
+    if (!last->touch_cursor) return pages;
+    EXPECT_TRUE(last->more && last->messages.empty() && last->touch_cursor > asked.touch_cursor);
+    EXPECT_EQ(last->covers.after, last->covers.to);
+    asked.touch_cursor = last->touch_cursor;
+    asked.to = last->to;
+  }
+}
+
+TEST(ConversationSync, changes_a_thousand_messages_back_come_without_the_history) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 1'000; ++i) world.send(id, a, "text");
+  world.edit(id, Seq(3), "edited");
+  world.recall(id, Seq(5));
+  world.edit(id, Seq(3), "edited again");
+  world.edit(id, Seq(900), "not held");
+  const std::size_t before = world.view.entries_read();
+  const ConversationPage got = page(world, query(b, id, 1'000, {interval(0, 10)}));
+  EXPECT_LE(world.view.entries_read() - before, 10u);
+  EXPECT_EQ(seqs_of(got.touched), (std::vector{Seq(5), Seq(3)}));
+  EXPECT_EQ(got.touched[0].state, MessageState::recalled);
+  EXPECT_EQ(got.touched[0].body, Body());
+  EXPECT_EQ(got.touched[1].body.text, "edited again");
+  EXPECT_EQ(got.touched[1].revision, Seq(1'003));
+  EXPECT_EQ(seqs_of(got.messages), seqs(1'001, 1'004));
+  EXPECT_EQ(got.to, Seq(1'004));
+  EXPECT_EQ(got.touch_cursor, Seq());
+  EXPECT_TRUE(page(world, query(b, id, 1'004, {interval(0, 10)})).touched.empty());
+}
+
+TEST(ConversationSync, touches_are_paged_and_the_new_rows_come_with_the_last_of_them) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 20; ++i) world.send(id, a);
+  for (int i = 1; i <= 7; ++i) world.edit(id, Seq(i), "edited");
+  world.send(id, a);
+  ConversationSyncQuery asked = query(b, id, 20, {interval(0, 20)});
+  asked.limit = 3;
+  ConversationPage last;
+  // Of the new rows (8 of them, one a message) a page of three messages takes all.
+  EXPECT_EQ(touch_pages(world, asked, &last), (std::vector{seqs(1, 3), seqs(4, 6), seqs(7, 7)}));
+  EXPECT_EQ(seqs_of(last.messages), seqs(21, 28));
+  EXPECT_EQ(last.to, Seq(28));
+  EXPECT_FALSE(last.more);
+
+  // What changes meanwhile is no part of the run: its `to` was fixed by the first page.
+  ConversationPage first = page(world, asked);
+  world.edit(id, Seq(5), "once more");
+  asked.touch_cursor = first.touch_cursor;
+  asked.to = first.to;
+  EXPECT_EQ(touch_pages(world, asked, &last), (std::vector<std::vector<Seq>>{{Seq(4), Seq(6), Seq(7)}}));
+  EXPECT_EQ(last.to, Seq(28));
+  EXPECT_TRUE(last.more);
+  EXPECT_EQ(seqs_of(page(world, query(b, id, 28, {interval(0, 20)})).touched), (std::vector{Seq(5)}));
+}
+
+TEST(ConversationSync, a_page_of_touches_is_bounded_in_bytes) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 40; ++i) world.send(id, a);
+  for (int i = 1; i <= 40; ++i) world.edit(id, Seq(i), std::string(65'536, 'x'));
+  ConversationPage last;
+  const auto pages = touch_pages(world, query(b, id, 40, {interval(0, 40)}), &last);
+  EXPECT_EQ(pages.size(), 3u);
+  EXPECT_EQ(pages[0].size(), 15u);
+}
+
+TEST(ConversationSync, a_touched_row_above_the_place_is_sent_once) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 10; ++i) world.send(id, a);
+  world.edit(id, Seq(8), "edited");
+  const ConversationPage got = page(world, query(b, id, 2, {interval(0, 2), interval(6, 10)}));
+  EXPECT_EQ(seqs_of(got.messages), (std::vector{Seq(3), Seq(4), Seq(5), Seq(6), Seq(8), Seq(11)}));
+  EXPECT_TRUE(got.touched.empty());
+}
+
+TEST(ConversationSync, a_known_row_in_the_hole_is_brought_up_to_date) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 2'000; ++i) world.send(id, a);
+  world.recall(id, Seq(1'000));
+  const ConversationPage got = page(world, query(b, id, 10, {interval(0, 10), interval(990, 1'010)}));
+  EXPECT_EQ(got.hole, interval(10, 1'950));
+  EXPECT_EQ(seqs_of(got.touched), (std::vector{Seq(1'000)}));
+}
+
+TEST(ConversationSync, a_touched_row_that_is_hidden_by_now_is_named_and_not_sent) {
+  ReadsWorld world;
+  const ConversationId id = world.group({a, b});
+  for (int i = 0; i < 10; ++i) world.send(id, a);  // 3 to 12
+  world.clear(b, id, Seq(5));
+  world.edit(id, Seq(4), "secret");
+  world.edit(id, Seq(6), "shown");
+  ConversationPage got = page(world, query(b, id, 12, {interval(0, 12)}));
+  EXPECT_EQ(seqs_of(got.touched), (std::vector{Seq(6)}));
+  EXPECT_EQ(got.hidden, (std::vector{Hidden{Seq(3), Seq(4), HiddenReason::cleared}}));
+
+  // A former member is told nothing of what lies outside his periods, whatever he claims to hold.
+  const Seq leave = world.leave(id, b);
+  world.send(id, a);
+  const Seq later = world.edit(id, leave + 1, "not for b");
+  UserConversation row = world.row_of(b, id);
+  row.touch_seq = later;
+  world.view.put_row(b, row);
+  got = page(world, query(b, id, leave.value, {interval(0, 100)}));
+  EXPECT_EQ(got.to, later);
+  EXPECT_TRUE(got.touched.empty());
+  EXPECT_TRUE(got.hidden.empty());
+}
+
 TEST(ConversationSync, a_device_that_is_ahead_gets_nothing) {
   ReadsWorld world;
   const ConversationId id = world.single(a, b);

@@ -19,7 +19,4 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
 /// lost may have been used.
 Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, const InstallId& install);
 
-/// What counts against body_bytes_max: the UTF-8 bytes of all its parts; the type counts when it is not "text".
-std::size_t body_size(const Body& body);
-
 }  // namespace tidemark

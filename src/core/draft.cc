@@ -1,6 +1,7 @@
 #include "core/draft.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "core/reads.h"
@@ -65,6 +66,12 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   auto stored = std::make_shared<const Entry>(std::move(entry));
   writes_.entries.emplace_back(id, stored);
   return stored;
+}
+
+void Draft::change(const ConversationId& id, Entry row, Seq by) {
+  TM_CHECK(find_changed(id, row.seq) == nullptr && by > row.touched_by, "a decision changes a row once, upwards");
+  const Seq touched_before = std::exchange(row.touched_by, by);
+  writes_.changed.push_back({id, std::make_shared<const Entry>(std::move(row)), touched_before});
 }
 
 Mark Draft::touch(const UserId& user) {
@@ -136,7 +143,14 @@ LineHead Draft::line(const ConversationId& id) {
   return base_.line(id);
 }
 
+const Writes::ChangedRow* Draft::find_changed(const ConversationId& id, Seq seq) const {
+  for (const Writes::ChangedRow& changed : writes_.changed)
+    if (changed.conversation == id && changed.row->seq == seq) return &changed;
+  return nullptr;
+}
+
 std::optional<Entry> Draft::entry(const ConversationId& id, Seq seq) {
+  if (const Writes::ChangedRow* changed = find_changed(id, seq)) return *changed->row;
   for (const auto& [conversation, made] : writes_.entries)
     if (conversation == id && made->seq == seq) return *made;
   return base_.entry(id, seq);
@@ -155,7 +169,28 @@ void Draft::entries(const ConversationId& id, Seq after, Seq to, Direction direc
   };
   // What is drafted lies above everything stored.
   if (direction == Direction::down) visit_made();
-  if (going) base_.entries(id, after, to, direction, [&](const Entry& entry) { return going = visit(entry); });
+  if (going)
+    base_.entries(id, after, to, direction, [&](const Entry& entry) {
+      const Writes::ChangedRow* changed = find_changed(id, entry.seq);
+      return going = visit(changed ? *changed->row : entry);
+    });
+  if (going && direction == Direction::up) visit_made();
+}
+
+void Draft::touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+                    const std::function<bool(Seq, Seq)>& visit) {
+  bool going = true;
+  const auto visit_made = [&] {
+    for (const Writes::ChangedRow& made : writes_.changed) {
+      const Seq seq = made.row->touched_by;
+      if (going && made.conversation == id && seq > after && seq <= to) going = visit(seq, made.row->seq);
+    }
+  };
+  if (direction == Direction::down) visit_made();
+  if (going)
+    base_.touches(id, after, to, direction, [&](Seq seq, Seq target) {
+      return find_changed(id, target) != nullptr || (going = visit(seq, target));
+    });
   if (going && direction == Direction::up) visit_made();
 }
 

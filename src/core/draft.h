@@ -23,6 +23,9 @@ class Draft final : public View {
   /// Appends an entry: gives it seq, ord, top, server_time, epoch and round. Returns it as it will be stored.
   std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry);
 
+  /// Rewrites a message's row as the entry `by`, appended before, left it.
+  void change(const ConversationId& id, Entry row, Seq by);
+
   /// The user's next mark: one for each entry of a decision (or for a decision without entries), however much of
   /// him it changes.
   Mark touch(const UserId& user);
@@ -47,6 +50,11 @@ class Draft final : public View {
   std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
   void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(const Entry&)>& visit) override;
+  void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(Seq, Seq)>& visit) override;
+  void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
+    base_.left(id, from, visit);
+  }
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
@@ -78,6 +86,7 @@ class Draft final : public View {
   DraftedUser& drafted(const UserId& user);
   const DraftedUser* find_user(const UserId& user) const;
   UserConversation* find_row(DraftedUser& user, const ConversationId& id);
+  const Writes::ChangedRow* find_changed(const ConversationId& id, Seq seq) const;
 
   View& base_;
   const Context& context_;

@@ -335,7 +335,7 @@ TEST(History, a_dead_row_is_a_marker) {
   ReadsWorld world;
   const ConversationId id = world.single(a, b);
   world.send(id, a, "secret", 77);
-  world.kill(id, Seq(1));
+  world.recall(id, Seq(1));
   for (const Entry& row : {page(world, query(b, id)).messages.front(), *read_message(world.view, b, id, Seq(1))}) {
     EXPECT_EQ(row.state, MessageState::recalled);
     EXPECT_EQ(row.body, Body());

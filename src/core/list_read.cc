@@ -30,10 +30,10 @@ std::optional<Entry> last_message(View& view, const UserConversation& row, const
 /// The unread number, exact even where the row's checkpoint lags behind its floor.
 Unread exact_unread(View& view, const CoreParams& params, const UserId& user, const UserConversation& row,
                     const LineHead& head, bool self_chat) {
-  if (row.floor >= std::min(floor_of(row), head.seq)) return unread_of(row, head, params, self_chat);
+  if (row.floor >= std::min(floor_of(row), head.seq)) return unread_of(view, user, row, head, params, self_chat);
   UserConversation settled = row;
   settle_floor(view, user, head, settled);
-  return unread_of(settled, head, params, self_chat);
+  return unread_of(view, user, settled, head, params, self_chat);
 }
 
 /// Order of the list: newest first.

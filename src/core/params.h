@@ -22,6 +22,9 @@ struct CoreParams {
   std::size_t mentions_max = 50;
   bool read_on_send = false;      // sending moves the own read pointer
   bool users_registered = false;  // users must be made by the admin API first
+  // Changing what was sent (design, section 7). 0: at any time.
+  std::int64_t recall_ms = 120 * kSecondMs;
+  std::int64_t edit_ms = 0;
   // Groups.
   std::size_t small_max = 200;
   std::size_t title_bytes_max = 256;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/body.h"
 #include "core/conversation_id.h"
 #include "core/visibility.h"
 
@@ -25,10 +26,7 @@ std::uint64_t bytes_of_row(const Entry& entry) {
 
 Entry seen_by(const UserId& user, Entry entry) {
   if (entry.sender != user) entry.client_msg_id.clear();
-  if (entry.dead()) {
-    entry.body = Body();
-    entry.mentions.clear();
-  }
+  if (entry.dead()) erase_content(entry);
   return entry;
 }
 

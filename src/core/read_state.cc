@@ -1,10 +1,12 @@
-// Read pointers and the unread flag (design, section 6), and the numbers under which changes are made.
+// Read pointers and the unread flag (design, section 6), and the numbers under which all changes are made.
 #include <algorithm>
 
 #include "base/codec.h"
+#include "core/body.h"
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/mutation_parts.h"
 #include "core/planted.h"
 #include "core/read_parts.h"
 #include "core/unread.h"
@@ -12,21 +14,6 @@
 
 namespace tidemark {
 namespace {
-
-MutatedReply reply_of(Draft& draft, const UserId& user, const UserConversation& row, bool self_chat) {
-  MutatedReply reply;
-  reply.conversation = row.conversation;
-  reply.read = row.read;
-  reply.unread = unread_of(row, draft.line(row.conversation), draft.context().params, self_chat);
-  reply.unread_flag = row.unread_flag;
-  reply.mark = draft.user(user).mark;
-  return reply;
-}
-
-struct Changed {
-  MutatedReply reply;
-  std::vector<Notice> notices;
-};
 
 /// Tells all devices of the user what his row is now.
 void tell_state(Draft& draft, const UserId& user, const ConversationId& id, std::vector<Notice>& notices) {
@@ -40,7 +27,6 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
   const LineHead head = draft.line(command.conversation);
   const Seq last = upper_bound_of(*before, head.seq);
   const Seq wanted = std::min(command.seq, last);
-  const bool self_chat = parse_conversation(command.conversation)->self();
   const bool moves = planted(Fault::read_set_not_joined) ? wanted != before->read : wanted > before->read;
   const bool clears = before->unread_flag && wanted >= before->read;
   Changed changed;
@@ -51,8 +37,7 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
     settle_floor(draft, command.user, head, row);
     tell_state(draft, command.user, command.conversation, changed.notices);
   }
-  changed.reply =
-      reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  changed.reply = reply_of(draft, command.user, command.conversation);
   changed.reply.clamped = command.seq > last;
   return changed;
 }
@@ -64,22 +49,33 @@ Result<Changed> mark_unread(Draft& draft, const MarkUnreadCommand& command) {
     draft.edit_row(command.user, command.conversation).unread_flag = true;
     tell_state(draft, command.user, command.conversation, changed.notices);
   }
-  const bool self_chat = parse_conversation(command.conversation)->self();
-  changed.reply =
-      reply_of(draft, command.user, *draft.user_conversation(command.user, command.conversation), self_chat);
+  changed.reply = reply_of(draft, command.user, command.conversation);
   return changed;
 }
+
+/// What tells two changes under one number apart.
+struct ContentOf {
+  ByteWriter& out;
+  void operator()(const ReadCommand& read) const { name(read.conversation, read.seq); }
+  void operator()(const MarkUnreadCommand& mark) const { out.string(mark.conversation.value); }
+  void operator()(const RecallCommand& recall) const { name(recall.conversation, recall.seq); }
+  void operator()(const EditCommand& edit) const {
+    name(edit.conversation, edit.seq);
+    out.u8(edit.base_revision ? 1 : 0);
+    out.varint(edit.base_revision.value_or(Seq()).value);
+    out.raw(bytes_of(digest_of_body(edit.body)));
+  }
+  void name(const ConversationId& conversation, Seq seq) const {
+    out.string(conversation.value);
+    out.varint(seq.value);
+  }
+};
 
 Digest content_of(const MutateCommand& command) {
   std::string bytes;
   ByteWriter out(bytes);
   out.varint(command.change.index());
-  if (const auto* read = std::get_if<ReadCommand>(&command.change)) {
-    out.string(read->conversation.value);
-    out.varint(read->seq.value);
-  } else {
-    out.string(std::get<MarkUnreadCommand>(command.change).conversation.value);
-  }
+  std::visit(ContentOf{out}, command.change);
   return digest_of({bytes});
 }
 
@@ -92,6 +88,9 @@ std::string encode_answer(const MutatedReply& reply) {
   out.varint(reply.unread.count);
   out.u8(static_cast<std::uint8_t>(reply.unread.exact | reply.unread_flag << 1 | reply.clamped << 2));
   out.varint(reply.mark.value);
+  out.varint(reply.seq.value);
+  out.u8(static_cast<std::uint8_t>(reply.state));
+  out.varint(reply.revision.value);
   return bytes;
 }
 
@@ -107,6 +106,9 @@ Result<MutatedReply> decode_answer(std::string_view bytes) {
   reply.unread_flag = flags & 2;
   reply.clamped = flags & 4;
   reply.mark = Mark(in.varint());
+  reply.seq = Seq(in.varint());
+  reply.state = static_cast<MessageState>(in.u8());
+  reply.revision = Seq(in.varint());
   if (!in.done()) return fail(ErrorCode::INTERNAL, "number", "A stored answer is damaged.");
   return reply;
 }
@@ -137,6 +139,14 @@ void remember(Mutations& mutations, MutationOutcome outcome, std::size_t kept_ma
     mutations.kept.erase(mutations.kept.begin());
 }
 
+struct ChangeBy {
+  Draft& draft;
+  Result<Changed> operator()(const ReadCommand& command) { return read_to(draft, command); }
+  Result<Changed> operator()(const MarkUnreadCommand& command) { return mark_unread(draft, command); }
+  Result<Changed> operator()(const RecallCommand& command) { return decide_recall(draft, command); }
+  Result<Changed> operator()(const EditCommand& command) { return decide_edit(draft, command); }
+};
+
 }  // namespace
 
 Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, const InstallId& install) {
@@ -146,6 +156,19 @@ Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, c
     mutations.highest = next_number(mutations.highest, mutations.epoch, epoch) - 1;
   mutations.epoch = epoch;
   return mutations;
+}
+
+MutatedReply reply_of(Draft& draft, const UserId& user, const ConversationId& id) {
+  MutatedReply reply;
+  reply.conversation = id;
+  reply.mark = draft.user(user).mark;
+  const UserConversation* row = draft.user_conversation(user, id);
+  if (row == nullptr) return reply;
+  const bool self_chat = parse_conversation(id)->self();
+  reply.read = row->read;
+  reply.unread = unread_of(draft, user, *row, draft.line(id), draft.context().params, self_chat);
+  reply.unread_flag = row->unread_flag;
+  return reply;
 }
 
 Result<Decision> decide_mutate(View& view, const MutateCommand& command, const Context& context) {
@@ -161,9 +184,7 @@ Result<Decision> decide_mutate(View& view, const MutateCommand& command, const C
     if (known) return Decision{std::move(*known), {}, {}};
   }
   Draft draft(view, context);
-  TM_ASSIGN(Changed changed, std::holds_alternative<ReadCommand>(command.change)
-                                 ? read_to(draft, std::get<ReadCommand>(command.change))
-                                 : mark_unread(draft, std::get<MarkUnreadCommand>(command.change)));
+  TM_ASSIGN(Changed changed, std::visit(ChangeBy{draft}, command.change));
   changed.reply.number = command.number;
   if (numbered) {
     remember(mutations, {command.number, content, encode_answer(changed.reply)}, context.params.mutations_kept);

@@ -124,11 +124,20 @@ class ReadsWorld {
     std::erase_if(seen_[{user, id}], [&](Seq seen) { return seen <= row.cleared; });
   }
 
-  /// The row as a recall would leave it.
-  void kill(const ConversationId& id, Seq seq) {
-    Entry entry = *view.entry(id, seq);
-    entry.state = MessageState::recalled;
-    view.put_entry(id, entry);
+  /// Its author takes a message back: an entry of its own, which all who are in receive.
+  Seq recall(const ConversationId& id, Seq seq) {
+    Entry row = *view.entry(id, seq);
+    row.state = MessageState::recalled;
+    row.body = Body();
+    return change(id, EntryKind::recall, row);
+  }
+
+  Seq edit(const ConversationId& id, Seq seq, const std::string& text) {
+    Entry row = *view.entry(id, seq);
+    row.state = MessageState::edited;
+    row.revision = view.line(id).seq + 1;
+    row.body.text = text;
+    return change(id, EntryKind::edit, row);
   }
 
   /// What the user may see of a conversation, by what happened.
@@ -145,6 +154,24 @@ class ReadsWorld {
   Cursor cursor_of(const UserId& user) { return {view.epoch(), head_of(user), round_}; }
 
  private:
+  Seq change(const ConversationId& id, EntryKind kind, Entry row) {
+    Entry entry;
+    entry.kind = kind;
+    entry.sender = row.sender;
+    entry.target = row.seq;
+    entry.target_sender = row.sender;
+    const Seq seq = view.append(id, entry);
+    const Seq touched_before = std::exchange(row.touched_by, seq);
+    view.put_changed(id, row, touched_before);
+    for (const Member& member : view.conversation(id)->members) {
+      UserConversation mine = row_of(member.user, id);
+      mine.touch_seq = seq;
+      view.put_row(member.user, mine);
+    }
+    tell_state(id, seq);
+    return seq;
+  }
+
   static Entry member_entry(MemberAction action, const UserId& user) {
     Entry entry;
     entry.kind = EntryKind::member;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/codec.h"
+#include "core/body.h"
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
@@ -35,36 +36,13 @@ Result<void> check_id_time(std::int64_t time, const std::string& field, const Co
   return {};
 }
 
-Result<void> check_body(const Body& body, const CoreParams& params) {
-  if (body.type.empty() || body.type.size() > params.body_type_bytes_max)
-    return fail(ErrorCode::OUT_OF_RANGE, "body.type", "1 to 32 bytes.");
-  if (body.attachments.size() > params.attachments_max)
-    return fail(ErrorCode::LIMIT_REACHED, "body.attachments",
-                "At most " + std::to_string(params.attachments_max) + ".");
-  const std::size_t size = body_size(body);
-  if (size > params.body_bytes_max)
-    return fail(ErrorCode::TOO_LARGE, "body",
-                std::to_string(size) + " bytes, at most " + std::to_string(params.body_bytes_max) + ".");
-  if (body.text.empty() && body.summary.empty() && body.data.empty() && body.attachments.empty() &&
-      body.encrypted.empty())
-    return fail(ErrorCode::MALFORMED, "body", "Give text, summary, data, attachments or encrypted.");
-  return {};
-}
-
 Digest content_of(const SendCommand& command) {
   std::string lists;
   ByteWriter out(lists);
   out.varint(command.reply_to.value);
   out.varint(command.mentions.size());
   for (const UserId& user : command.mentions) out.string(user.value);
-  for (const Attachment& a : command.body.attachments) {
-    out.string(a.url);
-    out.varint(a.size_bytes);
-    out.string(a.mime);
-    out.string(a.hash);
-  }
-  const Body& body = command.body;
-  return digest_of({body.type, body.text, body.summary, body.data, body.encrypted, lists});
+  return digest_of({bytes_of(digest_of_body(command.body)), lists});
 }
 
 /// The conversation meant, made for a first message; or why the sender may not write there.
@@ -143,18 +121,12 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
     }
   }
   receiver.mentioned = std::ranges::find(entry.mentions, member.user) != entry.mentions.end();
-  if (!receiver.summary && !unread_of(row, draft.line(id), params, self_chat).exact) draft.add_summary(receiver, id);
+  if (!receiver.summary && !self_chat && unread_may_be_inexact(row, draft.line(id), params))
+    draft.add_summary(receiver, id);
   return receiver;
 }
 
 }  // namespace
-
-std::size_t body_size(const Body& body) {
-  std::size_t size = body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
-  if (body.type != "text") size += body.type.size();
-  for (const Attachment& a : body.attachments) size += a.url.size() + a.mime.size() + a.hash.size();
-  return size;
-}
 
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
                                          const std::string& client_msg_id, std::int64_t client_time, bool admin,

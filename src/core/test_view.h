@@ -48,6 +48,13 @@ class TestView final : public View {
     logs_[id][seq] = std::move(entry);
   }
 
+  /// The row as its change left it, and the touch that tells of it.
+  void put_changed(const ConversationId& id, Entry row, Seq touched_before) {
+    touches_[id].erase(touched_before);
+    touches_[id][row.touched_by] = row.seq;
+    put_entry(id, std::move(row));
+  }
+
   void put_user(const UserId& user, UserHead head) { users_[user] = std::move(head); }
   /// Adds or replaces the index row, in both orders.
   void put_row(const UserId& user, UserConversation row) {
@@ -88,6 +95,7 @@ class TestView final : public View {
 
   /// How many entries were handed out so far: what a reading cost.
   std::size_t entries_read() const { return entries_read_; }
+  std::size_t touches_read() const { return touches_read_; }
   /// How many index rows were handed out so far.
   std::size_t rows_read() const { return rows_read_; }
 
@@ -118,6 +126,25 @@ class TestView final : public View {
       ++entries_read_;
       return visit(item.second);
     });
+  }
+
+  void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(Seq, Seq)>& visit) override {
+    const auto* touches = read() ? find(touches_, id) : nullptr;
+    if (!touches || to <= after) return;
+    walk(touches->upper_bound(after), touches->upper_bound(to), direction, [&](const auto& item) {
+      ++touches_read_;
+      return visit(item.first, item.second);
+    });
+  }
+  void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
+    const auto* log = read() ? find(logs_, id) : nullptr;
+    if (!log) return;
+    for (auto entry = log->lower_bound(from); entry != log->end(); ++entry) {
+      const auto& member = entry->second.member;
+      if (member && (member->action == MemberAction::left || member->action == MemberAction::removed))
+        for (const UserId& user : member->users) visit(user);
+    }
   }
 
   UserHead user(const UserId& user) override {
@@ -212,6 +239,7 @@ class TestView final : public View {
   std::uint64_t last_group_ = 0;
   std::map<ConversationId, Conversation> conversations_;
   std::map<ConversationId, std::map<Seq, Entry>> logs_;
+  std::map<ConversationId, std::map<Seq, Seq>> touches_;
   std::map<UserId, UserHead> users_;
   std::map<std::pair<UserId, ConversationId>, UserConversation> rows_;
   Marks by_head_;
@@ -224,6 +252,7 @@ class TestView final : public View {
   Error error_;
   std::optional<Error> failure_;
   std::size_t entries_read_ = 0;
+  std::size_t touches_read_ = 0;
   std::size_t rows_read_ = 0;
 };
 

@@ -44,15 +44,40 @@ std::uint64_t own_up_to(View& view, const UserId& user, const LineHead& head, co
   return less(row.floor_own, own_in(view, row.conversation, user, seq, row.floor));
 }
 
+/// Others' messages above the floor, dead or not.
+std::uint64_t received(const UserConversation& row, const LineHead& head) {
+  return less(less(head.ord, row.floor_ord), less(row.own, row.floor_own));
+}
+
+/// Those of them that are dead. The change that killed one lies above it, and nothing changes a dead row again.
+std::uint64_t dead_above_floor(View& view, const UserId& user, const UserConversation& row, const LineHead& head) {
+  std::uint64_t dead = 0;
+  view.touches(row.conversation, row.floor, head.seq, Direction::up, [&](Seq, Seq target) {
+    if (target <= row.floor) return true;
+    const std::optional<Entry> entry = view.entry(row.conversation, target);
+    if (entry && entry->countable() && entry->dead() && entry->sender != user) ++dead;
+    return true;
+  });
+  return dead;
+}
+
 }  // namespace
 
-Unread unread_of(const UserConversation& row, const LineHead& head, const CoreParams& params, bool self_chat) {
+Unread unread_of(View& view, const UserId& user, const UserConversation& row, const LineHead& head,
+                 const CoreParams& params, bool self_chat) {
   if (self_chat || !row.in_period()) return {};
-  const std::uint64_t after_floor = less(head.ord, row.floor_ord);
-  const std::uint64_t own = less(row.own, row.floor_own);
-  const std::uint64_t unread = less(after_floor, own);
-  if (unread > params.unread_exact_max) return {params.unread_exact_max, false};
+  std::uint64_t unread = received(row, head);
+  const Unread too_many{params.unread_exact_max, false};
+  // Each dead one costs an entry that is no message: where even all of those cannot make a difference, none is read.
+  const std::uint64_t changes = less(less(head.seq.value, row.floor.value), less(head.ord, row.floor_ord));
+  if (less(unread, changes) > params.unread_exact_max) return too_many;
+  if (unread > 0 && row.touch_seq > row.floor) unread = less(unread, dead_above_floor(view, user, row, head));
+  if (unread > params.unread_exact_max) return too_many;
   return {static_cast<std::uint32_t>(unread), true};
+}
+
+bool unread_may_be_inexact(const UserConversation& row, const LineHead& head, const CoreParams& params) {
+  return received(row, head) > params.unread_exact_max;
 }
 
 Seq floor_of(const UserConversation& row) {

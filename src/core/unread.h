@@ -7,9 +7,14 @@
 
 namespace tidemark {
 
-/// unread = ord(head) - ord(floor) - own in (floor, head]. Costs no read of the log: the floor's ord and own are
-/// checkpoints in the row.
-Unread unread_of(const UserConversation& row, const LineHead& head, const CoreParams& params, bool self_chat);
+/// unread = ord(head) - ord(floor) - own in (floor, head] - dead messages of others there. The floor's ord and own are
+/// checkpoints in the row; the dead are looked up in the index of touches, and only when the row was touched above
+/// its floor: without changes this reads nothing.
+Unread unread_of(View& view, const UserId& user, const UserConversation& row, const LineHead& head,
+                 const CoreParams& params, bool self_chat);
+
+/// Whether the number may be beyond what is told exactly, as far as can be said without reading anything.
+bool unread_may_be_inexact(const UserConversation& row, const LineHead& head, const CoreParams& params);
 
 /// max(read, cleared, start of the present period).
 Seq floor_of(const UserConversation& row);

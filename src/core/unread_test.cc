@@ -11,7 +11,7 @@ namespace {
 const UserId a("1001"), b("2002"), c("3003");
 
 Unread unread(ReadsWorld& world, const UserId& user, const ConversationId& id) {
-  return unread_of(*world.view.user_conversation(user, id), world.view.line(id), world.params,
+  return unread_of(world.view, user, *world.view.user_conversation(user, id), world.view.line(id), world.params,
                    parse_conversation(id)->self());
 }
 Unread exactly(std::uint32_t count) {
@@ -110,7 +110,48 @@ TEST(Unread, a_floor_in_a_hole_of_the_numbers_counts_as_the_entry_below) {
   row.read = Seq(500);
   settle_floor(world.view, b, world.view.line(id), row);
   EXPECT_EQ(row.floor_ord, 3u);
-  EXPECT_EQ(unread_of(row, world.view.line(id), world.params, false), exactly(1));
+  EXPECT_EQ(unread_of(world.view, b, row, world.view.line(id), world.params, false), exactly(1));
+}
+
+TEST(Unread, a_recall_lowers_it_for_those_for_whom_the_message_counted) {
+  ReadsWorld world;
+  const ConversationId id = world.group({a, b, c});
+  for (int i = 0; i < 4; ++i) world.send(id, a);  // 4 to 7
+  world.send(id, b);
+  world.read(c, id, Seq(5));
+  EXPECT_EQ(unread(world, a, id), exactly(1));
+  EXPECT_EQ(unread(world, b, id), exactly(4));
+  EXPECT_EQ(unread(world, c, id), exactly(3));
+  world.recall(id, Seq(5));
+  EXPECT_EQ(unread(world, a, id), exactly(1));
+  EXPECT_EQ(unread(world, b, id), exactly(3));
+  EXPECT_EQ(unread(world, c, id), exactly(3));
+  world.edit(id, Seq(7), "other");
+  EXPECT_EQ(unread(world, b, id), exactly(3));
+  world.recall(id, Seq(7));
+  EXPECT_EQ(unread(world, b, id), exactly(2));
+  EXPECT_EQ(unread(world, c, id), exactly(2));
+  world.read(c, id, world.view.line(id).seq);
+  EXPECT_EQ(unread(world, c, id), exactly(0));
+}
+
+TEST(Unread, changes_are_looked_up_only_where_they_can_make_a_difference) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 1'500; ++i) world.send(id, a);
+  for (int i = 1; i <= 100; ++i) world.recall(id, Seq(i));
+  EXPECT_EQ(unread(world, b, id), (Unread{999, false}));
+  EXPECT_EQ(world.view.touches_read(), 0u);  // 1,500 are too many even without a hundred
+  world.read(b, id, Seq(1'450));
+  EXPECT_EQ(unread(world, b, id), exactly(50));
+  EXPECT_EQ(world.view.touches_read(), 100u);
+  world.read(b, id, world.view.line(id).seq);
+  world.send(id, a);
+  EXPECT_EQ(unread(world, b, id), exactly(1));
+  EXPECT_EQ(world.view.touches_read(), 100u);  // nothing changed above the floor
+  world.recall(id, world.view.line(id).seq);
+  EXPECT_EQ(unread(world, b, id), exactly(0));
+  EXPECT_EQ(world.view.touches_read(), 101u);
 }
 
 TEST(Unread, damaged_checkpoints_never_make_it_negative) {
@@ -119,7 +160,8 @@ TEST(Unread, damaged_checkpoints_never_make_it_negative) {
   row.floor_ord = 90;
   row.own = 3;
   row.floor_own = 7;
-  EXPECT_EQ(unread_of(row, LineHead{Seq(5), 5, Seq(5), 0, 1}, CoreParams(), false), exactly(0));
+  TestView view;
+  EXPECT_EQ(unread_of(view, b, row, LineHead{Seq(5), 5, Seq(5), 0, 1}, CoreParams(), false), exactly(0));
 }
 
 /// The definition, message by message.
@@ -130,9 +172,20 @@ std::uint32_t naive(ReadsWorld& world, const UserId& user, const ConversationId&
   for (std::uint64_t seq = 1; seq <= world.view.line(id).seq.value; ++seq) {
     const std::optional<Entry> entry = world.view.entry(id, Seq(seq));
     const bool above = Seq(seq) > row.read && Seq(seq) > row.cleared && Seq(seq) > row.periods.back().join;
-    count += entry->countable() && above && entry->sender != user;
+    count += entry->countable() && above && entry->sender != user && !entry->dead();
   }
   return count;
+}
+
+/// A message that can still be changed.
+std::optional<Seq> some_live(ReadsWorld& world, const ConversationId& id) {
+  std::vector<Seq> live;
+  world.view.entries(id, Seq(), world.view.line(id).seq, Direction::up, [&](const Entry& entry) {
+    if (entry.countable() && !entry.dead()) live.push_back(entry.seq);
+    return true;
+  });
+  if (live.empty()) return std::nullopt;
+  return live[*rc::gen::inRange<std::size_t>(0, live.size())];
 }
 
 /// Any of the things that can happen in a conversation.
@@ -141,7 +194,7 @@ void happen(ReadsWorld& world, const ConversationId& id, bool group) {
   const Conversation& conversation = *world.view.conversation(id);
   const bool member = conversation.member(user);
   const Seq any(*rc::gen::inRange<std::uint64_t>(0, world.view.line(id).seq.value + 3));
-  switch (*rc::gen::inRange(0, 10)) {
+  switch (*rc::gen::inRange(0, 13)) {
     case 0:
       if (member) world.read(user, id, any);
       break;
@@ -159,6 +212,13 @@ void happen(ReadsWorld& world, const ConversationId& id, bool group) {
       break;
     case 5:
       if (group && !member) world.join(id, user, *rc::gen::arbitrary<bool>() ? Seq(1) : Seq());
+      break;
+    case 6:
+    case 7:
+      if (const auto live = some_live(world, id)) world.recall(id, *live);
+      break;
+    case 8:
+      if (const auto live = some_live(world, id)) world.edit(id, *live, "edited");
       break;
     default:
       if (member) world.send(id, user);

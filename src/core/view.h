@@ -43,6 +43,12 @@ class View {
   virtual void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                        const std::function<bool(const Entry&)>& visit) = 0;
 
+  /// Visits the touches of entries with after < seq <= to: that entry changed the row `target`, and no later one has.
+  virtual void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+                       const std::function<bool(Seq seq, Seq target)>& visit) = 0;
+  /// Visits the users who left a group by an entry at or above `from`; some twice, some back again by now.
+  virtual void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) = 0;
+
   virtual UserHead user(const UserId& user) = 0;  // !exists(): there is none
   virtual const UserConversation* user_conversation(const UserId& user, const ConversationId& id) = 0;
   /// Visits index rows whose head_mark lies in (after, to], by head_mark, until `visit` returns false.

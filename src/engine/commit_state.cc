@@ -72,6 +72,7 @@ std::optional<Entry> CommitState::entry(const ConversationId& id, Seq seq) {
   if (const auto found = entries_by_line_.find(id); found != entries_by_line_.end())
     for (const auto& entry : found->second)
       if (entry->seq == seq) return *entry;
+  if (const auto changed = changed_row(id, seq)) return *changed;
   return stored_->entry(id, seq);
 }
 
@@ -86,8 +87,55 @@ void CommitState::entries(const ConversationId& id, Seq after, Seq to, Direction
   };
   // This round's entries lie above all stored ones.
   if (direction == Direction::down) std::for_each(fresh.rbegin(), fresh.rend(), visit_fresh);
-  if (going) stored_->entries(id, after, to, direction, [&](const Entry& entry) { return going = visit(entry); });
+  if (going)
+    stored_->entries(id, after, to, direction, [&](const Entry& entry) {
+      const auto changed = changed_row(id, entry.seq);
+      return going = visit(changed ? *changed : entry);
+    });
   if (going && direction == Direction::up) std::for_each(fresh.begin(), fresh.end(), visit_fresh);
+}
+
+std::shared_ptr<const Entry> CommitState::changed_row(const ConversationId& id, Seq seq) const {
+  const auto changes = changes_.find(id);
+  if (changes == changes_.end()) return nullptr;
+  const auto row = changes->second.rows.find(seq);
+  return row == changes->second.rows.end() ? nullptr : row->second;
+}
+
+void CommitState::touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+                          const std::function<bool(Seq, Seq)>& visit) {
+  static const std::map<Seq, std::optional<Seq>> none;
+  const auto found = changes_.find(id);
+  const auto& changed = found == changes_.end() ? none : found->second.touches;
+  bool going = true;
+  const auto visit_fresh = [&](const auto& touch) {
+    if (going && touch.second && touch.first > after && touch.first <= to) going = visit(touch.first, *touch.second);
+  };
+  // This round's touches lie above all stored ones; below them only erasures.
+  if (direction == Direction::down) std::for_each(changed.rbegin(), changed.rend(), visit_fresh);
+  if (going)
+    stored_->touches(id, after, to, direction,
+                     [&](Seq seq, Seq target) { return changed.contains(seq) || (going = visit(seq, target)); });
+  if (going && direction == Direction::up) std::for_each(changed.begin(), changed.end(), visit_fresh);
+}
+
+namespace {
+/// Who left by this entry, if anybody did.
+const UserId* leaver(const Entry& entry) {
+  if (!entry.member) return nullptr;
+  const MemberAction action = entry.member->action;
+  if (action != MemberAction::left && action != MemberAction::removed) return nullptr;
+  TM_CHECK(entry.member->users.size() == 1, "each leaving has an entry of its own");
+  return &entry.member->users.front();
+}
+}  // namespace
+
+void CommitState::left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) {
+  stored_->left(id, from, visit);
+  const auto found = entries_by_line_.find(id);
+  if (found == entries_by_line_.end()) return;
+  for (const auto& entry : found->second)
+    if (const UserId* user = leaver(*entry); user != nullptr && entry->seq >= from) visit(*user);
 }
 
 UserHead CommitState::user(const UserId& user) {
@@ -162,6 +210,23 @@ void CommitState::put_row(UserRecord& record, const UserId& user, const UserConv
   record.block.push_back(std::move(made));
 }
 
+void CommitState::change_row(const Writes::ChangedRow& changed) {
+  const Seq seq = changed.row->seq;
+  Changes& changes = changes_[changed.conversation];
+  if (changed.touched_before) changes.touches[changed.touched_before] = std::nullopt;
+  changes.touches[changed.row->touched_by] = seq;
+  // A row appended in this round is written once, as it is at the round's end.
+  bool fresh = false;
+  for (auto& entry : entries_by_line_[changed.conversation])
+    if (entry->seq == seq) fresh = true, entry = changed.row;
+  if (!fresh) {
+    changes.rows[seq] = changed.row;
+    return;
+  }
+  for (auto& [id, entry] : round_entries_)
+    if (id == changed.conversation && entry->seq == seq) entry = changed.row;
+}
+
 void CommitState::apply(const Writes& writes) {
   for (const auto& [id, entry] : writes.entries) {
     LineHead& head = load_line(id).value.head;
@@ -171,6 +236,7 @@ void CommitState::apply(const Writes& writes) {
     round_entries_.emplace_back(id, entry);
     entries_by_line_[id].push_back(entry);
   }
+  for (const Writes::ChangedRow& changed : writes.changed) change_row(changed);
   for (const Conversation& conversation : writes.conversations) {
     LineSlot& slot = load_line(conversation.id);
     slot.value.conversation = conversation;
@@ -220,7 +286,19 @@ void CommitState::evict_rows(Batch& batch, const UserId& user, UserRecord& recor
 
 Batch CommitState::take_batch() {
   Batch batch;
-  for (const auto& [id, entry] : round_entries_) batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
+  for (const auto& [id, entry] : round_entries_) {
+    batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
+    if (const UserId* user = leaver(*entry)) batch.put(Table::conversations, keys::leave(id, entry->seq), user->value);
+  }
+  for (const auto& [id, changes] : changes_) {
+    for (const auto& [seq, row] : changes.rows) batch.put(Table::entries, keys::entry(id, seq), encode(*row));
+    for (const auto& [seq, target] : changes.touches) {
+      if (target)
+        batch.put(Table::touches, keys::touch(id, seq), varint_bytes(target->value));
+      else
+        batch.erase(Table::touches, keys::touch(id, seq));
+    }
+  }
   for (const ConversationId& id : dirty_conversations_)
     batch.put(Table::conversations, keys::conversation(id), encode(*load_line(id).value.conversation));
   for (const UserId& user : dirty_users_) {
@@ -255,6 +333,7 @@ void CommitState::committed() {
   dirty_conversations_.clear();
   round_entries_.clear();
   entries_by_line_.clear();
+  changes_.clear();
   round_dedup_.clear();
   round_devices_.clear();
   round_mutations_.clear();

@@ -45,6 +45,9 @@ class CommitState final : public View {
   std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
   void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(const Entry&)>& visit) override;
+  void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(Seq, Seq)>& visit) override;
+  void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   // Decisions do not walk the index.
@@ -80,6 +83,8 @@ class CommitState final : public View {
 
   UserSlot& load_user(const UserId& user);
   LineSlot& load_line(const ConversationId& id);
+  void change_row(const Writes::ChangedRow& changed);
+  std::shared_ptr<const Entry> changed_row(const ConversationId& id, Seq seq) const;
   void put_row(UserRecord& record, const UserId& user, const UserConversation& row);
   void evict_rows(Batch& batch, const UserId& user, UserRecord& record);
   template <typename Key, typename Value>
@@ -100,6 +105,12 @@ class CommitState final : public View {
   std::vector<UserId> dirty_users_;
   std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> round_entries_;
   std::unordered_map<ConversationId, std::vector<std::shared_ptr<const Entry>>> entries_by_line_;
+  /// What this round changed in a conversation's stored rows.
+  struct Changes {
+    std::map<Seq, std::shared_ptr<const Entry>> rows;  // as they are now
+    std::map<Seq, std::optional<Seq>> touches;         // the target; nothing: erased
+  };
+  std::map<ConversationId, Changes> changes_;
   std::vector<ConversationId> dirty_conversations_;
   std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/body.h"
+#include "core/preview.h"
 
 namespace tidemark {
 namespace {
@@ -14,6 +16,34 @@ std::size_t size_of(const Entry* entry) {
   const Body& body = entry->body;
   return kHeaderBytes + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size() +
          body.attachments.size() * kHeaderBytes;
+}
+
+using Blanks = std::unordered_map<const SharedEntry*, std::shared_ptr<SharedEntry>>;
+
+/// What may still be told instead of the entry; nothing where it tells nothing of the dead message.
+std::shared_ptr<const Entry> blank_of(const Entry& entry, const std::shared_ptr<const Entry>& dead) {
+  if (entry.seq == dead->seq) return dead;
+  if (entry.kind != EntryKind::edit || entry.target != dead->seq) return nullptr;
+  auto blank = std::make_shared<Entry>(entry);
+  erase_content(*blank);
+  return blank;
+}
+
+/// All who share an entry share what takes its place.
+void erase_from(PushRef& ref, const std::shared_ptr<const Entry>& dead, Blanks& blanks) {
+  if (ref.item.summary && ref.item.summary->preview.seq == dead->seq) {
+    auto summary = std::make_shared<Change>(*ref.item.summary);
+    summary->preview = preview_of(*dead, 0);
+    ref.item.summary = std::move(summary);
+  }
+  if (!ref.shared) return;
+  auto [blank, first] = blanks.try_emplace(ref.shared.get());
+  if (first)
+    if (auto entry = blank_of(*ref.shared->entry, dead))
+      blank->second = std::make_shared<SharedEntry>(SharedEntry{ref.shared->conversation, std::move(entry), {}});
+  if (!blank->second) return;
+  ref.shared = blank->second;
+  ref.item.entry = ref.shared->entry;
 }
 
 }  // namespace
@@ -57,6 +87,7 @@ void Delivery::detach(SessionId id, std::int64_t now_ms) {
 void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) {
   std::vector<SessionId> offered;
   for (const Notice& notice : notices) {
+    forget(notice);
     std::shared_ptr<SharedEntry> shared;
     for (const Receiver& receiver : notice.receivers) {
       const auto found = users_.find(receiver.user);
@@ -81,6 +112,21 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
   }
   for (const SessionId id : offered)
     if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
+}
+
+void Delivery::forget(const Notice& notice) {
+  if (!notice.dead) return;
+  Blanks blanks;
+  const auto erase = [&](PushRef& ref) {
+    if (ref.item.conversation == notice.conversation) erase_from(ref, notice.dead, blanks);
+  };
+  // Whoever was told of the message is told that it is gone.
+  for (const Receiver& receiver : notice.receivers) {
+    const auto found = users_.find(receiver.user);
+    if (found == users_.end()) continue;
+    std::ranges::for_each(found->second->recent, erase);
+    for (Session* session : found->second->sessions) std::ranges::for_each(session->pending, erase);
+  }
 }
 
 void Delivery::remember(User& user, const PushRef& ref) {

@@ -113,6 +113,8 @@ class Delivery {
   };
 
   void remember(User& user, const PushRef& ref);
+  /// What was told of a message that is dead by now is not told again: neither it nor its edits nor previews of it.
+  void forget(const Notice& notice);
   /// The recent changes in (after, head], or nothing when they are not all kept.
   std::optional<std::vector<PushRef>> recent_after(const User& user, Mark after) const;
   void offer(Session& session, const PushRef& ref);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 namespace tidemark {
@@ -190,6 +191,90 @@ TEST_F(DeliveryTest, users_without_links_are_forgotten_after_a_while) {
   EXPECT_EQ(delivery_.users(), 1u);
   delivery_.tick(now_ + 60'000);
   EXPECT_EQ(delivery_.users(), 0u);
+}
+
+/// Keeps what frames would be made of.
+class TextPort final : public DeliveryPort {
+ public:
+  void push(SessionId, std::span<const PushRef> items) override {
+    for (const PushRef& ref : items) {
+      if (ref.shared) texts.push_back(ref.shared->entry->body.text);
+      if (ref.item.entry) texts.push_back(ref.item.entry->body.text);
+      if (ref.item.summary) texts.push_back(ref.item.summary->preview.text);
+    }
+  }
+  void hint(SessionId, Mark) override {}
+  void end(SessionId, LinkEnd) override {}
+  bool blocked(SessionId) const override { return is_blocked; }
+  std::vector<std::string> texts;
+  bool is_blocked = false;
+};
+
+class DeliveryOfRecalls : public testing::Test {
+ protected:
+  void SetUp() override {
+    LoginReply login;
+    login.mode = Mode::delta;
+    for (const SessionId session : {1, 2})
+      delivery_.attach({session, UserId("B"), DeviceId("B" + std::to_string(session)), login, Mark()}, 1'000);
+  }
+  void tell(Entry entry, bool summary = false, std::shared_ptr<const Entry> dead = nullptr) {
+    Receiver receiver{UserId("B"), Mark(mark_), Mark(mark_ + 1), 0, false, nullptr};
+    ++mark_;
+    if (summary) {
+      auto change = std::make_shared<Change>();
+      change->preview.seq = Seq(1);
+      change->preview.text = "secret preview";
+      receiver.summary = change;
+    }
+    delivery_.publish({{ConversationId("A_B"), std::make_shared<const Entry>(std::move(entry)), 1, {receiver}, dead}},
+                      1'000);
+  }
+  void tell_and_recall() {
+    Entry message;
+    message.seq = Seq(1);
+    message.body.text = "secret";
+    tell(message, true);
+    Entry other;
+    other.seq = Seq(2);
+    other.body.text = "other";
+    tell(other, true);  // its summary may still show the first
+    Entry edit;
+    edit.seq = Seq(3);
+    edit.kind = EntryKind::edit;
+    edit.target = Seq(1);
+    edit.body.text = "secret edit";
+    tell(edit);
+    Entry recall;
+    recall.seq = Seq(4);
+    recall.kind = EntryKind::recall;
+    recall.target = Seq(1);
+    message.state = MessageState::recalled;
+    message.body = Body();
+    tell(recall, false, std::make_shared<const Entry>(message));
+  }
+
+  TextPort port_;
+  Delivery delivery_{port_, {}};
+  std::uint64_t mark_ = 0;
+};
+
+TEST_F(DeliveryOfRecalls, what_waits_for_a_socket_holds_no_recalled_text) {
+  port_.is_blocked = true;
+  tell_and_recall();
+  port_.is_blocked = false;
+  for (const SessionId session : {1, 2}) delivery_.unblocked(session, 2'000);
+  EXPECT_EQ(port_.texts, (std::vector<std::string>{"", "", "", "other", "other", "", "", "", "", "",  //
+                                                   "", "", "", "other", "other", "", "", "", "", ""}));
+}
+
+TEST_F(DeliveryOfRecalls, what_is_pushed_again_holds_no_recalled_text) {
+  tell_and_recall();
+  port_.texts.clear();
+  delivery_.tick(20'000);
+  EXPECT_EQ(port_.texts.size(), 20u);
+  for (const std::string& text : port_.texts) EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+  EXPECT_EQ(std::ranges::count(port_.texts, "other"), 4);
 }
 
 }  // namespace

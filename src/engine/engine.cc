@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/body.h"
 #include "core/decide.h"
-#include "core/decide_parts.h"
 #include "core/planted.h"
 #include "engine/epochs.h"
 #include "store/keys.h"

@@ -145,6 +145,10 @@ std::vector<Setting> make_settings() {
                "was sent is remembered for 25 hours, so at most 23 hours are safe."),
       TM_LIMIT(future_ms, 0, 3'600'000, CLIENT_MSG_ID_EXPIRED, "How far in the future the time of a client_msg_id may lie."),
 
+      TM_LIMIT(recall_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may recall it; 0: at any time. "
+               "Operators always may."),
+      TM_LIMIT(edit_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may edit it; 0: at any time."),
+
       TM_LIMIT(small_max, 2, 500, LIMIT_REACHED, "Members of a group."),
       TM_LIMIT(title_bytes_max, 1, 4'096, OUT_OF_RANGE, "A group's title in UTF-8 bytes."),
       TM_LIMIT(newcomers_last_max, 0, 100'000, OUT_OF_RANGE, "Messages from before they joined that a group may show to "

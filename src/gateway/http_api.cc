@@ -17,6 +17,11 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_send();
     case HttpOperation::get_message:
       return frame.mutable_message();
+    case HttpOperation::edit_message:
+      return frame.mutable_mutate()->mutable_edit();
+    case HttpOperation::recall_message:
+    case HttpOperation::recall_as_operator:
+      return frame.mutable_mutate()->mutable_recall();
     case HttpOperation::sync:
       return frame.mutable_sync();
     case HttpOperation::list_conversations:
@@ -67,9 +72,11 @@ std::string content_of(const pb::ServerFrame& frame) {
 /// The field at fault as the caller of HTTP knows it.
 std::string field_of(const Route& route, std::string field) {
   // HTTP knows no mutation numbers: the fields of the change are the request's own.
-  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread."};
+  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread.", "mutate.recall.", "mutate.edit."};
   for (const std::string_view prefix : kPrefixes)
-    if (field.starts_with(prefix)) return field.substr(prefix.size());
+    if (field.starts_with(prefix)) field = field.substr(prefix.size());
+  for (const RouteParam& param : route.path_params)
+    if (!param.seq_field.empty() && (field == param.seq_field || field == param.field)) return std::string(param.name);
   for (const RouteParam& param : route.query_params)
     if (param.field == field) return std::string(param.name);
   return field;

@@ -51,6 +51,12 @@ struct Limits {
   /// How far in the future the time of a client_msg_id may lie -> CLIENT_MSG_ID_EXPIRED.
   std::int64_t future_ms = 600'000;
 
+  // Changing what was sent (design, section 7).
+  /// How long after a message its author may recall it, 0: at any time -> TOO_LATE.
+  std::int64_t recall_ms = 120'000;
+  /// How long after a message its author may edit it, 0: at any time -> TOO_LATE.
+  std::int64_t edit_ms = 0;
+
   // Groups.
   /// Members of a group -> LIMIT_REACHED.
   std::int64_t small_max = 200;

@@ -57,6 +57,18 @@ Made made_by(const Caller& caller, Made command) {
   return command;
 }
 
+/// The change as the caller's own.
+struct OwnedBy {
+  const Caller& caller;
+  void operator()(ReadCommand& change) const { change.user = caller.user; }
+  void operator()(MarkUnreadCommand& change) const { change.user = caller.user; }
+  void operator()(RecallCommand& change) const {
+    change = made_by(caller, std::move(change));
+    change.admin = caller.admin;
+  }
+  void operator()(EditCommand& change) const { change = made_by(caller, std::move(change)); }
+};
+
 /// The name of a page's place in a token: small, and only readable by us.
 struct Place {
   std::string bytes;
@@ -236,7 +248,7 @@ void Service::mutate(const Caller& caller, const pb::ClientFrame& request, Answe
   command->user = caller.user;
   command->device = caller.device;
   command->install = caller.install;
-  std::visit([&caller](auto& change) { change.user = caller.user; }, command->change);
+  std::visit(OwnedBy{caller}, command->change);
   submit(std::move(*command), std::move(answer));
 }
 

@@ -16,6 +16,8 @@ CoreParams core_params(const Config& config) {
   params.dedup_accept_ms = limits.dedup_accept_ms;
   params.dedup_remember_ms = limits.dedup_remember_ms;
   params.future_ms = limits.future_ms;
+  params.recall_ms = limits.recall_ms;
+  params.edit_ms = limits.edit_ms;
   params.body_bytes_max = size(limits.body_bytes_max);
   params.body_type_bytes_max = size(limits.body_type_bytes_max);
   params.attachments_max = size(limits.attachments_max);

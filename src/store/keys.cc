@@ -56,6 +56,15 @@ std::string entry(const ConversationId& id, Seq seq) {
   return key;
 }
 
+// In tables of their own the same place has the same name.
+std::string touch(const ConversationId& id, Seq seq) {
+  return entry(id, seq);
+}
+
+std::string leave(const ConversationId& id, Seq seq) {
+  return entry(id, seq);
+}
+
 std::string row(const UserId& user, const ConversationId& id) {
   std::string key = under_user(user, 'r');
   ByteWriter out(key);

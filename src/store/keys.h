@@ -12,7 +12,10 @@
 //                 "group"                 -> varint, the last group number given
 //                 "age"                   -> how long the store has been in use (engine/store_age.cc)
 //   entries       conversation seq        -> entry or row (row_codec.h), the present state of what was appended there
+//   touches       conversation seq        -> varint, the seq of the row that the entry at `seq` changed last: a row
+//                                            changed again has its older touch erased
 //   conversations conversation            -> what the conversation is
+//                 conversation seq        -> user: who left by the entry at `seq`
 //   users         user                    -> head of the index, and the block of its most recently changed rows
 //   objects       user 'r' conversation   -> index row, as of its last leaving of the block
 //                 user 'h' be64(~mark)    -> conversation: rows outside the block by head_mark, the newest first
@@ -41,6 +44,8 @@ namespace tidemark::keys {
 std::string user(const UserId& user);
 std::string conversation(const ConversationId& id);  // REQUIRES a canonical id
 std::string entry(const ConversationId& id, Seq seq);
+std::string touch(const ConversationId& id, Seq seq);
+std::string leave(const ConversationId& id, Seq seq);
 std::string row(const UserId& user, const ConversationId& id);
 enum class Order : char { head = 'h', state = 's' };
 std::string by_mark(const UserId& user, Order order, Mark mark);

@@ -75,7 +75,7 @@ Body get_body(ByteReader& in) {
   return body;
 }
 
-constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4;
+constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8;
 
 // row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
 //        varint(leave) varint(visible_from) } u8(role) varint(read) u8(unread_flag) varint(cleared) varint(touch_seq)
@@ -167,6 +167,7 @@ void begin(std::string& bytes) {
 // entry := version u8(kind) varint(ord) varint(top) svarint(server_time) varint(epoch) varint(round) string(sender)
 //          string(sender_device) string(client_msg_id) svarint(client_time) u8(priority) u8(state) varint(revision)
 //          varint(touched_by) varint(reply_to) users(mentions) u8(parts) [body] [member] [config]
+//          [varint(target) string(target_sender)]
 std::string encode(const Entry& entry) {
   std::string bytes;
   bytes.reserve(96 + entry.body.text.size());
@@ -190,7 +191,7 @@ std::string encode(const Entry& entry) {
   put_users(out, entry.mentions);
   const bool has_body = entry.countable() && !entry.dead();
   out.u8(static_cast<std::uint8_t>((has_body ? kHasBody : 0) | (entry.member ? kHasMember : 0) |
-                                   (entry.config ? kHasConfig : 0)));
+                                   (entry.config ? kHasConfig : 0) | (entry.target ? kHasTarget : 0)));
   if (has_body) put_body(out, entry.body);
   if (entry.member) {
     out.u8(static_cast<std::uint8_t>(entry.member->action));
@@ -199,6 +200,10 @@ std::string encode(const Entry& entry) {
     out.varint(entry.member->visible_from.value);
   }
   if (entry.config) out.string(entry.config->title);
+  if (entry.target) {
+    out.varint(entry.target.value);
+    out.string(entry.target_sender.value);
+  }
   return bytes;
 }
 
@@ -232,6 +237,10 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
       member.visible_from = Seq(in.varint());
     }
     if (parts & kHasConfig) entry.config.emplace().title = in.string();
+    if (parts & kHasTarget) {
+      entry.target = Seq(in.varint());
+      entry.target_sender = UserId(in.string());
+    }
     return entry;
   });
 }

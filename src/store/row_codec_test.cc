@@ -43,13 +43,15 @@ UserConversation any_row() {
 RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
   Entry entry;
   entry.seq = Seq(number());
-  entry.kind = *rc::gen::element(EntryKind::message, EntryKind::member, EntryKind::config);
+  entry.kind = *rc::gen::element(EntryKind::message, EntryKind::member, EntryKind::config, EntryKind::recall);
   entry.ord = number();
   entry.top = Seq(number());
   entry.server_time = *rc::gen::arbitrary<std::int64_t>();
   entry.round = number();
   entry.sender = UserId(text());
   entry.sender_device = DeviceId(text());
+  entry.target = Seq(*rc::gen::element<std::uint64_t>(0, 7, ~std::uint64_t{0}));
+  if (entry.target) entry.target_sender = UserId(text());
   entry.client_msg_id = text();
   entry.client_time = *rc::gen::arbitrary<std::int64_t>();
   entry.reply_to = Seq(number());

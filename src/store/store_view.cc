@@ -206,6 +206,35 @@ bool StoreView::scan_down(const ConversationId& id, Seq after, Seq to, const std
   return true;
 }
 
+void StoreView::touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+                        const std::function<bool(Seq, Seq)>& visit) {
+  if (to <= after) return;
+  const std::string from = keys::touch(id, after + 1);
+  const std::string end = keys::touch(id, std::min(to, kLastSeq) + 1);
+  const auto visit_stored = [&](std::string_view key, std::string_view value) {
+    ByteReader in(value);
+    const Seq target(in.varint());
+    if (!in.done()) {
+      fail_with({ErrorCode::INTERNAL, "", "A stored touch cannot be read."});
+      return false;
+    }
+    return visit(seq_in(key), target);
+  };
+  const auto done = direction == Direction::up ? snapshot_->scan(Table::touches, from, end, visit_stored)
+                                               : snapshot_->scan_back(Table::touches, from, end, visit_stored);
+  if (!done) fail_with(done.error());
+}
+
+void StoreView::left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) {
+  const auto done =
+      snapshot_->scan(Table::conversations, keys::leave(id, from), keys::after_prefix(keys::conversation(id)),
+                      [&](std::string_view, std::string_view value) {
+                        visit(UserId(value));
+                        return true;
+                      });
+  if (!done) fail_with(done.error());
+}
+
 UserRecord StoreView::user_record(const UserId& user) {
   const auto bytes = get(Table::users, keys::user(user));
   return bytes ? take(decode_user(*bytes)).value_or(UserRecord{}) : UserRecord{};

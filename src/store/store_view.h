@@ -27,6 +27,9 @@ class StoreView final : public View {
   std::optional<Entry> entry(const ConversationId& id, Seq seq) override;
   void entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(const Entry&)>& visit) override;
+  void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
+               const std::function<bool(Seq, Seq)>& visit) override;
+  void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,

@@ -72,6 +72,44 @@ RC_GTEST_PROP(StoreView, ranges_are_read_the_same_with_and_without_a_known_tail,
   }
 }
 
+TEST(StoreView, touches_and_leavings_are_read_within_their_conversation) {
+  auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
+  Batch batch;
+  for (const std::uint64_t group : {1, 2, 3})
+    for (const std::uint64_t seq : {5, 7, 9}) {
+      const ConversationId id("group_" + std::to_string(group));
+      batch.put(Table::touches, keys::touch(id, Seq(seq)), std::string(1, static_cast<char>(10 * group + seq)));
+      batch.put(Table::conversations, keys::leave(id, Seq(seq)), std::to_string(group) + std::to_string(seq));
+    }
+  batch.put(Table::conversations, keys::conversation(ConversationId("group_2")), encode(Conversation{}));
+  ASSERT_TRUE((*warm)->commit(batch));
+  StoreView view((*warm)->snapshot());
+  const ConversationId id("group_2");
+  const auto touches = [&](std::uint64_t after, std::uint64_t to, Direction direction) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> got;
+    view.touches(id, Seq(after), Seq(to), direction, [&](Seq seq, Seq target) {
+      got.emplace_back(seq.value, target.value);
+      return got.size() < 2;
+    });
+    return got;
+  };
+  using Touches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  EXPECT_EQ(touches(0, kEnd, Direction::up), (Touches{{5, 25}, {7, 27}}));
+  EXPECT_EQ(touches(0, kEnd, Direction::down), (Touches{{9, 29}, {7, 27}}));
+  EXPECT_EQ(touches(5, 8, Direction::up), (Touches{{7, 27}}));
+  EXPECT_EQ(touches(9, kEnd, Direction::up), Touches{});
+  EXPECT_EQ(touches(9, 5, Direction::down), Touches{});
+  std::vector<std::string> left;
+  view.left(id, Seq(7), [&](const UserId& user) { left.push_back(user.value); });
+  EXPECT_EQ(left, (std::vector<std::string>{"27", "29"}));
+  EXPECT_FALSE(view.failure());
+  batch.put(Table::touches, keys::touch(id, Seq(6)), "\xff");
+  ASSERT_TRUE((*warm)->commit(batch));
+  StoreView damaged((*warm)->snapshot());
+  damaged.touches(id, Seq(), Seq(kEnd), Direction::up, [](Seq seq, Seq) { return seq.value < 6; });
+  EXPECT_TRUE(damaged.failure());
+}
+
 TEST(StoreView, damaged_rows_are_a_failure_and_never_a_value) {
   auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
   Batch batch;

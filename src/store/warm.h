@@ -29,9 +29,9 @@
 
 namespace tidemark {
 
-enum class Table : std::uint8_t { meta, entries, conversations, users, objects, dedup, devices };
+enum class Table : std::uint8_t { meta, entries, conversations, users, objects, dedup, devices, touches };
 inline constexpr Table kTables[] = {Table::meta,    Table::entries, Table::conversations, Table::users,
-                                    Table::objects, Table::dedup,   Table::devices};
+                                    Table::objects, Table::dedup,   Table::devices,       Table::touches};
 
 /// The writes of one commit round, applied in order.
 class Batch {

@@ -80,6 +80,23 @@ void to_pb(const Preview& preview, const ConversationId& conversation, pb::Previ
   out.set_cut(preview.cut);
 }
 
+/// The body's `data` is checked to be a JSON text.
+Result<Body> checked_body(bool given, const pb::Body& body) {
+  if (!given) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
+  Body made = body_from(body);
+  if (!made.data.empty()) TM_TRY(check_data(made.data));
+  return made;
+}
+
+Result<EditCommand> edit_from(const pb::EditMutation& request) {
+  EditCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.seq = Seq(request.seq());
+  TM_ASSIGN(command.body, checked_body(request.has_body(), request.body()));
+  if (request.has_base_revision()) command.base_revision = Seq(request.base_revision());
+  return command;
+}
+
 }  // namespace
 
 std::string hex16(std::uint64_t value) {
@@ -98,9 +115,7 @@ Result<void> check_name(std::string_view value, std::size_t max, std::string_vie
 Result<SendCommand> send_from(const pb::SendRequest& request) {
   SendCommand command;
   TM_TRY(check_name(request.client_msg_id(), 64, "client_msg_id"));
-  if (!request.has_body()) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
-  command.body = body_from(request.body());
-  if (!command.body.data.empty()) TM_TRY(check_data(command.body.data));
+  TM_ASSIGN(command.body, checked_body(request.has_body(), request.body()));
   command.to = UserId(request.to());
   command.conversation = ConversationId(request.conversation_id());
   command.client_msg_id = request.client_msg_id();
@@ -121,23 +136,12 @@ Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
     case pb::MutateRequest::kMarkUnread:
       command.change = MarkUnreadCommand{{}, ConversationId(request.mark_unread().conversation_id())};
       return command;
-    case pb::MutateRequest::kRecall: {
-      RecallCommand recall;
-      recall.conversation = ConversationId(request.recall().conversation_id());
-      recall.seq = Seq(request.recall().seq());
-      command.change = std::move(recall);
+    case pb::MutateRequest::kRecall:
+      command.change =
+          RecallCommand{{}, {}, ConversationId(request.recall().conversation_id()), Seq(request.recall().seq()), false};
       return command;
-    }
     case pb::MutateRequest::kEdit: {
-      const pb::EditMutation& edit = request.edit();
-      if (!edit.has_body()) return fail(ErrorCode::MALFORMED, "edit.body", "Give a body.");
-      EditCommand change;
-      change.conversation = ConversationId(edit.conversation_id());
-      change.seq = Seq(edit.seq());
-      change.body = body_from(edit.body());
-      if (!change.body.data.empty()) TM_TRY(check_data(change.body.data));
-      if (edit.has_base_revision()) change.base_revision = Seq(edit.base_revision());
-      command.change = std::move(change);
+      TM_ASSIGN(command.change, edit_from(request.edit()));
       return command;
     }
     case pb::MutateRequest::CHANGE_NOT_SET:
@@ -272,8 +276,9 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   out.set_state(to_pb(entry.state));
   out.set_revision(entry.revision.value);
   out.set_priority(to_pb(entry.priority));
-  const bool bodied = entry.countable() || entry.kind == EntryKind::edit;
-  if (bodied && !entry.dead()) to_pb(entry.body, *out.mutable_body());
+  // An edit has one when it is pushed: in the log the body stands in the message's row alone.
+  const bool has_body = entry.countable() || (entry.kind == EntryKind::edit && entry.body != Body());
+  if (has_body && !entry.dead()) to_pb(entry.body, *out.mutable_body());
   out.set_reply_to(entry.reply_to.value);
   for (const UserId& user : entry.mentions) out.add_mentions(user.value);
   if (entry.member) {

@@ -18,6 +18,8 @@ namespace tidemark {
 enum class HttpOperation : std::uint8_t {
   send_message,
   get_message,
+  edit_message,
+  recall_message,
   sync,
   list_conversations,
   get_conversation,
@@ -33,6 +35,7 @@ enum class HttpOperation : std::uint8_t {
   put_user,
   get_user,
   send_as,
+  recall_as_operator,
   healthz,
   readyz,
   metrics,
@@ -51,6 +54,8 @@ struct RouteParam {
   std::uint64_t most = UINT64_MAX;
   std::string_view also_field = {};  // of enum kind: set to also_word whenever the parameter is given
   std::string_view also_word = {};
+  std::string_view seq_field =
+      {};  // of the path: a message's name, whose seq goes here and its conversation to `field`
 };
 
 struct Route {

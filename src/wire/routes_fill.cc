@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/conversation_id.h"
 #include "wire/json_field.h"
 #include "wire/json_reader.h"
 #include "wire/json_schema.h"
@@ -35,13 +36,14 @@ class Filler {
 
   /// A path parameter. The body may name the field too, if it says the same.
   Result<void> fill_path(const RouteParam& param, std::string_view value) {
-    const FieldPlan& field = field_named(param.field);
-    TM_CHECK(field.kind == ValueKind::text && !field.repeated, "a path parameter fills a single text field");
-    std::string scratch;
-    const std::string& given = request_.GetReflection()->GetStringReference(request_, field.descriptor, &scratch);
-    if (!given.empty() && given != value)
-      return fail(ErrorCode::MALFORMED, std::string(param.name), "The path and the body name two different ones.");
-    store_text(request_, field, std::string(value));
+    if (param.seq_field.empty()) return fill_text(param, value);
+    TM_ASSIGN(const MessageName name, parse_message_id(value, param.name));
+    TM_TRY(fill_text(param, name.conversation.value));
+    const FieldPlan& field = field_named(param.seq_field);
+    TM_CHECK(field.kind == ValueKind::u64 && !field.repeated, "a message's seq fills a single number");
+    const std::uint64_t given = request_.GetReflection()->GetUInt64(request_, field.descriptor);
+    if (given != 0 && given != name.seq.value) return contradiction(param);
+    request_.GetReflection()->SetUInt64(&request_, field.descriptor, name.seq.value);
     return {};
   }
 
@@ -58,6 +60,20 @@ class Filler {
   }
 
  private:
+  Result<void> fill_text(const RouteParam& param, std::string_view value) {
+    const FieldPlan& field = field_named(param.field);
+    TM_CHECK(field.kind == ValueKind::text && !field.repeated, "a path parameter fills a single text field");
+    std::string scratch;
+    const std::string& given = request_.GetReflection()->GetStringReference(request_, field.descriptor, &scratch);
+    if (!given.empty() && given != value) return contradiction(param);
+    store_text(request_, field, std::string(value));
+    return {};
+  }
+
+  static std::unexpected<Error> contradiction(const RouteParam& param) {
+    return fail(ErrorCode::MALFORMED, std::string(param.name), "The path and the body name two different ones.");
+  }
+
   const FieldPlan& field_named(std::string_view name) const {
     const FieldPlan* field = plan_.find(name);
     TM_CHECK(field, "a route's parameter names a field that its request lacks");

@@ -72,6 +72,7 @@ TEST(Routes, TheTableFitsTheSchemaAndItself) {
     for (const auto params : {route.path_params, route.query_params})
       for (const RouteParam& param : params) {
         if (!param.field.empty()) EXPECT_TRUE(request->find(param.field)) << route.path << " " << param.name;
+        if (!param.seq_field.empty()) EXPECT_TRUE(request->find(param.seq_field)) << route.path << " " << param.name;
         if (!param.also_field.empty()) {
           ASSERT_TRUE(request->find(param.also_field)) << param.also_field;
           EXPECT_TRUE(request->find(param.also_field)->words->number_of(param.also_word)) << param.also_word;
@@ -126,6 +127,22 @@ TEST(Routes, BodyPathAndHandlersOwnParametersGoTogether) {
   EXPECT_EQ(fill<v1::SyncRequest>("GET", "/v1/sync", query).limit(), 5u);
   EXPECT_EQ(query_param(query, "cursor"), "opaque");
   EXPECT_EQ(query_param(query, "tail"), std::nullopt);
+}
+
+TEST(Routes, AMessagesNameInThePathFillsConversationAndSeq) {
+  const auto edit =
+      fill<v1::EditMutation>("PATCH", "/v1/messages/1001_2002:57", {}, R"({"body":{"text":"x"},"base_revision":0})");
+  EXPECT_EQ(edit.conversation_id(), "1001_2002");
+  EXPECT_EQ(edit.seq(), 57u);
+  EXPECT_TRUE(edit.has_base_revision());
+  EXPECT_EQ(edit.body().text(), "x");
+  EXPECT_FALSE(fill<v1::EditMutation>("PATCH", "/v1/messages/1001_2002:57").has_base_revision());
+  EXPECT_EQ(fill<v1::RecallMutation>("POST", "/v1/messages/group_1:3/recall").seq(), 3u);
+  EXPECT_EQ(fill<v1::RecallMutation>("POST", "/v1/admin/messages/group_1:3/recall", {}, R"({"seq":3})").seq(), 3u);
+  EXPECT_EQ(refusal("POST", "/v1/messages/group_1:3/recall", {}, R"({"seq":4})"), "MALFORMED message_id");
+  EXPECT_EQ(refusal("POST", "/v1/messages/group_1:3/recall", {}, R"({"conversation_id":"group_2"})"),
+            "MALFORMED message_id");
+  EXPECT_EQ(refusal("POST", "/v1/messages/group_1/recall"), "MALFORMED message_id");
 }
 
 TEST(Routes, TailMeansRecentBodies) {

@@ -115,6 +115,8 @@ class TestServer {
 
   void write(const Writes& writes) {
     for (const auto& [id, entry] : writes.entries) view.put_entry(id, *entry);
+    for (const auto& changed : writes.changed)
+      view.put_changed(changed.conversation, *changed.row, changed.touched_before);
     for (const Conversation& conversation : writes.conversations) view.put(conversation);
     for (const auto& [user, head] : writes.users) view.put_user(user, head);
     for (const auto& row : writes.rows) view.put_row(row.user, row.row);

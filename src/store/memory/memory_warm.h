@@ -51,7 +51,7 @@ class MemoryDisk {
   void damage(Table table, std::string key);
   /// The format version that the disk claims; the store knows kFormat alone.
   void set_format(std::uint32_t format);
-  static constexpr std::uint32_t kFormat = 1;
+  static constexpr std::uint32_t kFormat = 2;
   /// Called in the midst of each commit, when the batch is written and not yet synced. It may read the store.
   void set_on_sync(std::function<void()> on_sync);
 

@@ -132,6 +132,8 @@ const char* table_name(Table table) {
       return "dedup";
     case Table::devices:
       return "devices";
+    case Table::touches:
+      return "touches";
   }
   return "";
 }
@@ -202,6 +204,7 @@ rocksdb::ColumnFamilyOptions table_options(Table table, const RocksOptions& opti
     case Table::users:
     case Table::objects:
     case Table::devices:
+    case Table::touches:
       // Read by key and by short ranges.
       blocks.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
       blocks.block_size = 4u << 10;

@@ -327,7 +327,7 @@ TEST(RocksWarm, directories_that_are_not_a_store_are_refused_by_name) {
   };
   std::filesystem::remove(world.directory() + "/FORMAT");
   EXPECT_THAT(refusal(), HasSubstr("FORMAT"));
-  write_file(world.directory() + "/FORMAT", "tidemark-warm 1\n");
+  write_file(world.directory() + "/FORMAT", "tidemark-warm " + std::to_string(RocksWarm::kFormat) + "\n");
   write_file(world.directory() + "/CURRENT_DB", "../../etc\n");
   EXPECT_THAT(refusal(), HasSubstr("CURRENT_DB"));
   write_file(world.directory() + "/CURRENT_DB", "db-000007\n");

@@ -1,0 +1,86 @@
+// tidemark edit and tidemark recall: an own message gets another text, or is taken back for everybody.
+#include <fmt/core.h>
+
+#include "apps/tidemark/client_flags.h"
+#include "apps/tidemark/commands.h"
+#include "tidemark.pb.h"
+#include "wire/http_parser.h"
+#include "wire/json_writer.h"
+
+namespace tidemark {
+namespace {
+
+struct ChangeFlags {
+  ClientFlags client;
+  std::string message_id;
+  std::vector<std::string> words;
+  std::optional<std::uint64_t> base_revision;
+  bool json = false;
+};
+
+std::string path_of(const ChangeFlags& flags) {
+  return "/v1/messages/" + percent_encode(flags.message_id);
+}
+
+std::string edit_of(const ChangeFlags& flags) {
+  std::string out = R"({"body":{"text":)";
+  write_json_string(text_of(flags.words), out);
+  out += '}';
+  if (flags.base_revision) out += fmt::format(",\"base_revision\":{}", *flags.base_revision);
+  return out + '}';
+}
+
+/// What the message is after the call, or the error.
+int run_change(const ChangeFlags& flags, const CallOptions& options, std::string_view done) {
+  const auto calls = flags.client.open_calls();
+  if (!calls) return 1;
+  const auto answer = calls->call(options);
+  v1::Mutated mutated;
+  const auto understood = answer ? read_answer(*answer, mutated) : Called<void>(std::unexpected(answer.error()));
+  if (!understood) {
+    tell_call_error(understood.error());
+    return 1;
+  }
+  if (flags.json)
+    print_json(*answer);
+  else
+    fmt::print("{}  {}\n", flags.message_id, mutated.seq() == 0 ? "is so already" : done);
+  return 0;
+}
+
+std::shared_ptr<ChangeFlags> flags_of(CLI::App& command) {
+  auto flags = std::make_shared<ChangeFlags>();
+  flags->client.add_to(command, "--from,--user");
+  command.add_option("message_id", flags->message_id, "The message, such as alice_bob:57")
+      ->required()
+      ->type_name("MESSAGE_ID");
+  command.add_flag("--json", flags->json, "Print the server's answer as it is");
+  return flags;
+}
+
+}  // namespace
+
+void add_edit(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("edit", "Give an own message another text");
+  auto flags = flags_of(*command);
+  command->add_option("text", flags->words, "The new text; - reads it from stdin")->required()->type_name("TEXT");
+  command->add_option("--base-revision", flags->base_revision, "Only if the message has this revision (0: not edited)")
+      ->type_name("SEQ");
+  command->callback([flags, &chosen] {
+    chosen = [flags] {
+      return run_change(*flags, {.method = "PATCH", .target = path_of(*flags), .body = edit_of(*flags)}, "edited");
+    };
+  });
+}
+
+void add_recall(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("recall", "Take an own message back for everybody");
+  auto flags = flags_of(*command);
+  command->callback([flags, &chosen] {
+    chosen = [flags] {
+      return run_change(*flags, {.method = "POST", .target = path_of(*flags) + "/recall", .body = "{}"}, "recalled");
+    };
+  });
+}
+
+}  // namespace tidemark

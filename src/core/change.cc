@@ -1,0 +1,161 @@
+// Changing what was sent: recall and edit (design, sections 2, 7 and 8). The log gets an entry that names its target;
+// the target's row is folded at once, so that its body stands in one place only and a recalled one nowhere.
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/body.h"
+#include "core/conversation_id.h"
+#include "core/mutation_parts.h"
+#include "core/unread.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+/// Who changes what.
+struct Changing {
+  const ConversationId& id;
+  const UserId& by;
+  const DeviceId& device;
+  EntryKind kind;
+};
+
+/// The message as this member sees it; what he may not see answers as what does not exist.
+Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& id, Seq seq, bool admin) {
+  TM_TRY(parse_conversation(id));
+  const auto unknown = [] { return fail(ErrorCode::MESSAGE_NOT_FOUND, "seq"); };
+  if (!admin) {
+    const UserConversation* row = draft.user_conversation(user, id);
+    if (row == nullptr) return unknown();
+    if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+    if (!visible(*row, seq)) return unknown();
+  }
+  std::optional<Entry> target = draft.entry(id, seq);
+  if (!target || !target->countable()) return unknown();
+  return std::move(*target);
+}
+
+/// By the conversation's own time, which a clock set back leaves where it is.
+Result<void> check_age(Draft& draft, const ConversationId& id, const Entry& target, std::int64_t allowed_ms) {
+  const std::int64_t now_ms = std::max(draft.line(id).server_time, draft.context().now_ms);
+  if (allowed_ms == 0 || now_ms - target.server_time <= allowed_ms) return {};
+  return fail(ErrorCode::TOO_LATE, "seq", std::to_string(allowed_ms / kSecondMs) + " seconds after the message.");
+}
+
+/// Whether the change shows in the member's list otherwise than he can tell from the entry alone: in his unread number
+/// or his preview.
+bool shows_in_list(const UserConversation& row, const UserId& user, const Entry& entry, const Entry& before) {
+  const bool previewed = before.seq == entry.top || !visible(row, entry.top);
+  const bool counted = entry.kind != EntryKind::edit && before.seq > floor_of(row) && before.sender != user;
+  return previewed || counted;
+}
+
+/// Everybody in period gets the entry; an edit's with the new body, if he may see the message at all.
+void tell_members(Draft& draft, const Conversation& conversation, const Entry& before, const Entry& after,
+                  const std::shared_ptr<const Entry>& entry, std::vector<Notice>& notices) {
+  auto full = entry;
+  if (!after.dead()) {
+    Entry with_body = *entry;
+    with_body.body = after.body;
+    full = std::make_shared<const Entry>(std::move(with_body));
+  }
+  Notice seen{conversation.id, full, draft.round(), {}};
+  Notice unseen{conversation.id, entry, draft.round(), {}};
+  for (const Member& member : conversation.members) {
+    Receiver receiver = draft.touch_state(member.user, conversation.id, entry.get());
+    UserConversation& row = draft.edit_row(member.user, conversation.id);
+    row.touch_seq = entry->seq;
+    if (shows_in_list(row, member.user, *entry, before)) draft.add_summary(receiver, conversation.id);
+    (visible(row, before.seq) ? seen : unseen).receivers.push_back(std::move(receiver));
+  }
+  for (Notice* notice : {&seen, &unseen})
+    if (!notice->receivers.empty()) notices.push_back(std::move(*notice));
+}
+
+/// Who has left and may still see the message learns that it changed, and nothing of how the log went on.
+void tell_former(Draft& draft, const Conversation& conversation, Seq target, Seq changed_by,
+                 std::vector<Notice>& notices) {
+  std::vector<UserId> former;
+  // Whoever may see it as a former member left behind it.
+  draft.left(conversation.id, target, [&](const UserId& user) {
+    const UserConversation* row = draft.user_conversation(user, conversation.id);
+    if (row == nullptr || row->in_period() || !visible(*row, target)) return;
+    if (std::ranges::find(former, user) == former.end()) former.push_back(user);
+  });
+  Notice notice{conversation.id, nullptr, draft.round(), {}};
+  for (const UserId& user : former) {
+    draft.edit_row(user, conversation.id).touch_seq = changed_by;
+    Receiver receiver = draft.touch_state(user, conversation.id, nullptr);
+    draft.add_summary(receiver, conversation.id);
+    notice.receivers.push_back(std::move(receiver));
+  }
+  if (!notice.receivers.empty()) notices.push_back(std::move(notice));
+}
+
+Changed reply_with(Draft& draft, const Changing& what, const Entry& row, Seq by) {
+  Changed changed;
+  changed.reply = reply_of(draft, what.by, what.id);
+  changed.reply.seq = by;
+  changed.reply.state = row.state;
+  changed.reply.revision = row.revision;
+  return changed;
+}
+
+Changed change(Draft& draft, const Changing& what, const Entry& before, Entry after) {
+  TM_CHECK(after.state >= before.state, "a message's state only moves up");
+  Entry made;
+  made.kind = what.kind;
+  made.sender = what.by;
+  made.sender_device = what.device;
+  made.target = before.seq;
+  made.target_sender = before.sender;
+  const auto entry = draft.append(what.id, std::move(made));
+  if (after.state == MessageState::edited) after.revision = entry->seq;
+  draft.change(what.id, after, entry->seq);
+
+  std::vector<Notice> notices;
+  if (const Conversation* conversation = draft.conversation(what.id)) {
+    tell_members(draft, *conversation, before, after, entry, notices);
+    tell_former(draft, *conversation, before.seq, entry->seq, notices);
+  }
+  if (after.dead()) {
+    const auto dead = std::make_shared<const Entry>(*draft.entry(what.id, before.seq));
+    for (Notice& notice : notices) notice.dead = dead;
+  }
+  Changed changed = reply_with(draft, what, after, entry->seq);
+  changed.notices = std::move(notices);
+  return changed;
+}
+
+}  // namespace
+
+Result<Changed> decide_recall(Draft& draft, const RecallCommand& command) {
+  TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, command.admin));
+  const Changing what{command.conversation, command.user, command.device, EntryKind::recall};
+  if (!command.admin && target.sender != command.user)
+    return fail(ErrorCode::FORBIDDEN, "seq", "Only its author or an operator may recall a message.");
+  if (target.dead()) return reply_with(draft, what, target, Seq());
+  if (!command.admin) TM_TRY(check_age(draft, command.conversation, target, draft.context().params.recall_ms));
+  Entry recalled = target;
+  recalled.state = MessageState::recalled;
+  erase_content(recalled);
+  return change(draft, what, target, std::move(recalled));
+}
+
+Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
+  TM_TRY(check_body(command.body, draft.context().params));
+  TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, false));
+  const Changing what{command.conversation, command.user, command.device, EntryKind::edit};
+  if (target.sender != command.user) return fail(ErrorCode::FORBIDDEN, "seq", "Only its author may edit a message.");
+  if (target.dead()) return fail(ErrorCode::MESSAGE_DELETED, "seq");
+  TM_TRY(check_age(draft, command.conversation, target, draft.context().params.edit_ms));
+  if (command.base_revision && *command.base_revision != target.revision)
+    return fail(ErrorCode::REVISION_CONFLICT, "base_revision");
+  if (command.body == target.body) return reply_with(draft, what, target, Seq());
+  Entry edited = target;
+  edited.state = MessageState::edited;
+  edited.body = command.body;
+  return change(draft, what, target, std::move(edited));
+}
+
+}  // namespace tidemark
