@@ -24,6 +24,7 @@ void add_history(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);
 void add_chat(CLI::App& app, Run& chosen);
 void add_demo(CLI::App& app, Run& chosen);
+void add_restore(CLI::App& app, Run& chosen);
 void add_config(CLI::App& app, Run& chosen);
 
 }  // namespace tidemark

@@ -42,6 +42,7 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_sync(app, chosen);
   add_chat(app, chosen);
   add_demo(app, chosen);
+  add_restore(app, chosen);
   add_config(app, chosen);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/tidemark/commands.h"
+#include "apps/tidemark/epoch_notes.h"
 #include "apps/tidemark/settings_flags.h"
 #include "apps/tidemark/version.h"
 #include "base/log.h"
@@ -67,7 +68,9 @@ Result<void> serve(const Config& config) {
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random));
   for (const std::string& warning : authenticator->warnings()) log_warning("keys", {{"warning", warning}});
   TM_ASSIGN(std::string key, cursor_key(config.data, random));
+  TM_TRY(check_no_restore_open(config.data));
   TM_ASSIGN(const auto warm, RocksWarm::open(rocks_options(config)));
+  TM_TRY(note_epochs_of(*warm, config.data));
   TM_ASSIGN(const auto server, Server::start(config, {*warm, clock, random, *authenticator, std::move(key)}));
   greet(config, server->port());
   log_info("listening", {{"host", config.listen.host}, {"port", server->port()}, {"directory", config.data}});

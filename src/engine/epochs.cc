@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/codec.h"
 #include "core/planted.h"
 #include "store/keys.h"
@@ -36,15 +37,20 @@ Result<std::vector<Epoch>> epochs_of(const Snapshot& snapshot) {
   return epochs;
 }
 
-Result<Epoch> begin_epoch(Warm& warm, std::uint64_t id, std::vector<Epoch> others) {
+Epoch epoch_after(const std::vector<Epoch>& known, std::uint64_t id) {
+  std::uint32_t highest = 0;
+  for (const Epoch& epoch : known) highest = std::max(highest, epoch.number);
+  return {highest + 1, id};
+}
+
+Result<void> begin_epoch(Warm& warm, const Epoch& next, const std::vector<Epoch>& others) {
   TM_ASSIGN(std::vector<Epoch> lineage, epochs_of(*warm.snapshot()));
-  if (lineage.empty() && others.empty()) return begin_first_epoch(warm, id);
   const Epoch present = lineage.empty() ? Epoch{} : lineage.back();
-  if (planted(Fault::no_epoch_on_restore)) return present;
+  if (planted(Fault::no_epoch_on_restore)) return {};
   lineage.insert(lineage.end(), others.begin(), others.end());
   std::ranges::sort(lineage, {}, [](const Epoch& epoch) { return std::pair(epoch.number, epoch.id); });
   lineage.erase(std::unique(lineage.begin(), lineage.end()), lineage.end());
-  const Epoch next{lineage.back().number + 1, id};
+  TM_CHECK(lineage.empty() || next.number > lineage.back().number, "an epoch follows all that are known");
   // Groups are numbered too; those that the restore took back may still be known to somebody.
   StoreView view(warm.snapshot());
   std::string groups;
@@ -54,8 +60,7 @@ Result<Epoch> begin_epoch(Warm& warm, std::uint64_t id, std::vector<Epoch> other
   batch.put(Table::meta, std::string(keys::kEpoch), encode(next));
   batch.put(Table::meta, std::string(keys::kLineage), encode(lineage));
   batch.put(Table::meta, std::string(keys::kGroup), std::move(groups));
-  TM_TRY(warm.commit(batch));
-  return next;
+  return warm.commit(batch);
 }
 
 }  // namespace tidemark

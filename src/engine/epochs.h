@@ -17,9 +17,12 @@ Result<Epoch> begin_first_epoch(Warm& warm, std::uint64_t id);
 /// All epochs that the store has been in, ascending, the present one last.
 Result<std::vector<Epoch>> epochs_of(const Snapshot& snapshot);
 
-/// Begins the epoch after a restore, in one durable batch: its number is above the store's own and above those of
-/// `others`, which are known of elsewhere (the data that is replaced, a note beside the backup). They all become its
-/// lineage, so that who comes from any of them is told what was lost. `id` is random.
-Result<Epoch> begin_epoch(Warm& warm, std::uint64_t id, std::vector<Epoch> others);
+/// The epoch that follows all of these: its number is above all of theirs. `id` is random.
+Epoch epoch_after(const std::vector<Epoch>& known, std::uint64_t id);
+
+/// Begins the epoch after a restore, in one durable batch. `others` are the epochs known of elsewhere (of the data that is
+/// replaced, noted beside the backup); with the store's own they become its lineage, so that who comes from any of them
+/// is told what was lost. REQUIRES: `next` follows all of them.
+Result<void> begin_epoch(Warm& warm, const Epoch& next, const std::vector<Epoch>& others);
 
 }  // namespace tidemark

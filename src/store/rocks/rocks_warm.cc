@@ -291,13 +291,13 @@ Result<std::string> current_database(const std::string& path) {
     // A first start that was cut short has made at most the first directory.
     if (databases.empty() || databases == std::vector{database_name(1)}) return database_name(1);
     return fail(ErrorCode::INTERNAL, {},
-                "the data directory " + path + " lacks its file CURRENT_DB; restore it from a backup");
+                "the data directory " + path + " lacks its file CURRENT_DB; put a backup back with `tidemark restore`");
   }
   while (!current->empty() && current->back() == '\n') current->pop_back();
   if (std::ranges::find(databases, *current) == databases.end()) {
     return fail(ErrorCode::INTERNAL, {},
                 "the file CURRENT_DB in " + path + " names \"" + current->substr(0, 60) +
-                    "\", which is not there; restore the directory from a backup");
+                    "\", which is not there; put a backup back with `tidemark restore`");
   }
   return *current;
 }
