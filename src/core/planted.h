@@ -18,6 +18,8 @@ enum class Fault : std::uint8_t {
   dedup_written_apart,   // what remembers an id is written after the message, in a batch of its own
   reconnect_window,      // a device that was away for less than five seconds believes it has missed nothing
   end_on_short_page,     // a page with fewer rows than asked for is taken for the end
+  late_page_revives,     // a page that was read before changes which a device has applied is taken as it is
+  quote_embeds_text,     // a reply carries a copy of the text it answers
 };
 
 #ifdef TIDEMARK_PLANTED_FAULTS

@@ -5,6 +5,7 @@
 
 #include "core/conversation_id.h"
 #include "core/preview.h"
+#include "core/replica/fold.h"
 
 namespace tidemark::replica {
 namespace {
@@ -23,6 +24,13 @@ std::uint32_t count_unread(const std::map<Seq, RowNote>& notes, Interval range) 
 }
 
 }  // namespace
+
+std::size_t body_bytes(const Body& body) {
+  std::size_t bytes =
+      body.type.size() + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
+  for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size() + 8;
+  return bytes;
+}
 
 RowNote note_of(const Entry& entry, const UserId& me) {
   RowNote note;
@@ -89,6 +97,8 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (entry.seq <= object.head_seq) return;
   object.head_seq = entry.seq;
   if (entry.config) object.title = entry.config->title;
+  // Where it shows in the list, in unread number or preview, a summary came along.
+  if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
   if (!entry.countable()) return;
   object.top = entry.seq;
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;

@@ -4,6 +4,7 @@
 
 #include "core/conversation_id.h"
 #include "core/params.h"
+#include "core/replica/objects.h"
 
 namespace tidemark::replica {
 namespace {
@@ -11,13 +12,6 @@ namespace {
 /// A server takes ids whose time lies a little ahead of its own, so an echo may be that much older than its id says;
 /// what the server is configured to take is not known here, hence a wide margin.
 constexpr std::int64_t kSearchMarginMs = 6 * CoreParams{}.future_ms;
-
-std::size_t body_bytes(const Body& body) {
-  std::size_t bytes =
-      body.type.size() + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
-  for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size() + 8;
-  return bytes;
-}
 
 Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
   if (draft.to.empty() == draft.conversation.empty())
