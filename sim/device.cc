@@ -30,7 +30,8 @@ void SimDevice::start() {
   crashing_ = retired_ = connecting_ = false;
   replica::Options options = options_ ? *options_ : any_options();
   options.seed = {run_.dice.next(), run_.dice.next()};
-  replica_ = std::make_unique<replica::Replica>(options, store_.image());
+  replica_ = std::make_unique<replica::Replica>(
+      options, store_.image(), [this](const ConversationId& id, Seq seq) { return store_.row(id, seq); });
   tell("starts");
   set_alarm();
   connect_again();

@@ -172,6 +172,11 @@ void ChatLines::tell(const ClientEvent& event) {
     tell_fate(*own);
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
     tell_link(*link);
+  } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
+    const bool recall = change->kind == MutationKind::recall;
+    say(fmt::format("{} {} {} {}", recall ? "recall" : "edit",
+                    change->outcome == ChangeOutcome::done ? "done" : "queued", change->conversation.value,
+                    change->seq.value));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
   }

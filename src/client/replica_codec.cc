@@ -50,9 +50,9 @@ void members(auto& archive, Is<ConfigChange> auto& value) {
 }
 void members(auto& archive, Is<Entry> auto& value) {
   auto& [seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-         state, revision, touched_by, reply_to, mentions, body, member, config] = value;
+         state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config] = value;
   archive(seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-          state, revision, touched_by, reply_to, mentions, body, member, config);
+          state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config);
 }
 void members(auto& archive, Is<Period> auto& value) {
   auto& [join, leave, visible_from] = value;
@@ -96,8 +96,8 @@ void members(auto& archive, Is<OutboxItem> auto& value) {
           error);
 }
 void members(auto& archive, Is<MutationItem> auto& value) {
-  auto& [number, kind, conversation, seq] = value;
-  archive(number, kind, conversation, seq);
+  auto& [number, kind, conversation, seq, body, base_revision] = value;
+  archive(number, kind, conversation, seq, body, base_revision);
 }
 
 class Packer {
