@@ -52,6 +52,7 @@ void SimServer::start() {
   was_writable_ = true;
   seen_noted_ms_ = clock_.steady_ms();
   later(kTickMs, [this] { tick(); });
+  watch_.on_started();
 }
 
 void SimServer::crash(MemoryDisk::Fate fate) {
@@ -136,6 +137,7 @@ void SimServer::publish(Outcome outcome) {
   if (discard_outcome_) return;
   watch_.on_published(outcome);
   post([this, outcome = std::move(outcome)]() mutable {
+    watch_.on_telling(outcome);
     for (auto& [done, answer] : outcome.answers) done(std::move(answer));
     delivery_->publish(outcome.notices, now_ms());
   });

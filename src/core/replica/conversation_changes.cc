@@ -13,6 +13,8 @@ namespace tidemark::replica {
 bool Conversations::take_change(Held& held, const std::shared_ptr<const Entry>& change) {
   if (touches_nothing(change->kind)) return true;
   if (!changes_target(change->kind)) return false;
+  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see.
+  if (change->kind == EntryKind::edit && change->body == Body()) return true;
   if (held.pull) keep(held, change);
   const auto found = held.notes.find(change->target);
   if (found == held.notes.end()) return true;  // a page that brings it later shows its present state

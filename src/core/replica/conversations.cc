@@ -138,17 +138,22 @@ Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& s
   return state.coverage.empty() ? Seq() : state.coverage.ranges().front().after;
 }
 
-void Conversations::take_row(Held& held, const Entry& entry, NotifyAbove notify_above) {
+void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) {
   if (changes_target(entry.kind)) return;  // it shows in the row it changed
-  const RowNote note = note_of(entry, ws_.device().user);
+  RowNote note = note_of(entry, ws_.device().user);
   if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
   const auto found = held.notes.find(note.seq);
   const bool shown = found != held.notes.end();
   if (shown && !found->second.provisional && !outranks(note, found->second)) return;
+  if (shown && outranks(found->second, note)) {
+    // A stand-in that has heard of its change first.
+    if (const auto further = ws_.row(held, note.seq)) entry = brought_to(std::move(entry), *further);
+    note = note_of(entry, ws_.device().user);
+  }
   const bool dead = note.state >= MessageState::recalled;
   MessageEvent event;
   event.conversation = held.id();
-  event.entry = std::make_shared<const Entry>(entry);
+  event.entry = std::make_shared<const Entry>(std::move(entry));
   event.appeared = !shown;
   const bool news = !shown && note.countable && !note.mine && !dead;
   event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));

@@ -69,7 +69,7 @@ class Conversations {
   Part pass_over(Held* held, const Entry& entry, const ConversationId& id);
   /// A row of our own, shown until the server's comes with its place in the coverage.
   void take_uncovered(Held& held, const Entry& entry);
-  void take_row(Held& held, const Entry& entry, NotifyAbove notify_above);
+  void take_row(Held& held, Entry entry, NotifyAbove notify_above);
   void take_messages(Held& held, const Change& change);
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
   void bound_ranges(Held& held);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/body.h"
+
 namespace tidemark::replica {
 
 bool outranks(const RowNote& a, const RowNote& b) {
@@ -27,11 +29,19 @@ Entry folded(Entry row, const Entry& change) {
     row.body = change.body;
   } else {
     row.state = change.kind == EntryKind::recall ? MessageState::recalled : MessageState::deleted;
-    row.body = {};
-    row.reply_to = {};
-    row.mentions.clear();
+    erase_content(row);
   }
   row.touched_by = std::max(row.touched_by, change.seq);
+  return row;
+}
+
+Entry brought_to(Entry row, const Entry& further) {
+  row.state = further.state;
+  row.revision = further.revision;
+  row.touched_by = further.touched_by;
+  row.body = further.body;
+  row.reply_to = further.reply_to;
+  row.mentions = further.mentions;
   return row;
 }
 

@@ -17,5 +17,7 @@ bool changes_target(EntryKind kind);
 
 /// The row of `row.seq` after `change`, which is of its target. Unchanged if it is further already.
 Entry folded(Entry row, const Entry& change);
+/// `row` in the state that a copy of it is known to have reached.
+Entry brought_to(Entry row, const Entry& further);
 
 }  // namespace tidemark::replica

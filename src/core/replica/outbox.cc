@@ -4,6 +4,7 @@
 
 #include "core/conversation_id.h"
 #include "core/params.h"
+#include "core/planted.h"
 #include "core/replica/objects.h"
 
 namespace tidemark::replica {
@@ -52,6 +53,9 @@ Result<std::uint64_t> Outbox::add(const Draft& draft) {
   item.client_msg_id = make_uuid_v7(item.id_time_ms, ws_.dice.uuid_random());
   item.body = draft.body;
   item.reply_to = draft.reply_to;
+  if (planted(Fault::quote_embeds_text) && draft.reply_to)
+    if (const Held* held = ws_.find(conversation); held && held->notes.contains(draft.reply_to))
+      if (const auto quoted = ws_.row(*held, draft.reply_to)) item.body.text += " > " + quoted->body.text;
   item.mentions = draft.mentions;
   item.priority = draft.priority;
   by_echo_[{conversation, item.client_msg_id}] = local_id;
