@@ -28,6 +28,9 @@ struct Print {
     if (event.outcome == OutboxOutcome::sent) line(event.conversation, "sent as " + std::to_string(event.seq.value));
     if (event.error) line(event.conversation, "not sent: " + event.error->message());
   }
+  void operator()(const ChangeEvent& event) const {
+    if (event.outcome == ChangeOutcome::done) line(event.conversation, "changed as asked");
+  }
   void operator()(const ChangeRefusedEvent& event) const { line(event.conversation, event.error.message()); }
   void operator()(const LostEvent& event) const { line(event.conversation, "the server was restored and lost messages"); }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }

@@ -80,17 +80,20 @@ void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stor
   const ConversationId& id = stored.state.id();
   for (const auto& [seq, entry] : book_.log(id)) {
     const bool held = stored.rows.contains(seq);
+    const bool shows = !entry.target;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.name().shown);
     if (held && !sight.sees(seq)) throw Violation("I10", named + " may not be seen");
-    if (!held && sight.sees(seq) && stored.state.coverage.contains(seq))
+    if (!held && shows && sight.sees(seq) && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
-    if (!held && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)
+    if (!held && shows && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)
       throw Violation("I5", named + " lies below what the device was told to be the end");
     if (!held) continue;
     const replica::StoredRow& row = stored.rows.at(seq);
     if (row.note.provisional && stored.state.coverage.contains(seq))
       throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
-    if (row.entry->body.text != entry.body.text || row.entry->state != entry.state)
+    if (gone_.find_in(row.entry->body.text)) throw Violation("I11", named + " keeps a text that was taken back");
+    if (row.entry->body.text != entry.body.text || row.entry->state != entry.state ||
+        row.entry->revision != entry.revision)
       throw Violation("I7", named + " is not as the log has it");
   }
 }
@@ -123,7 +126,11 @@ void World::check_object(const SimDevice& device, const Change& object, const Si
                              unread, object.read.value, told->unread.count));
   if (last != nullptr && object.preview.seq != last->seq)
     fault("I8", fmt::format("previews {} instead of {}", object.preview.seq.value, last->seq.value));
+  if (last != nullptr && object.preview.state != last->state) fault("I7", "previews an earlier state");
+  if (gone_.find_in(object.preview.text)) fault("I11", "previews a text that was taken back");
   // As the server would tell a new device.
+  if (told->preview != object.preview) fault("I7", "its preview differs from a new device's");
+  if (told->touch_seq != object.touch_seq) fault("I7", "its last change differs from a new device's");
   if (told->sort_time != object.sort_time) fault("I8", "its place in the list differs from a new device's");
   if (told->read != object.read) fault("I7", fmt::format("read to {} and not {}", object.read.value, told->read.value));
   if (told->title != object.title) fault("I7", "its title is old");

@@ -97,6 +97,7 @@ void Connection::tell_device() {
 
 void Connection::send(std::string_view bytes) {
   if (!server_open_ || finishing_) return;
+  run_.leaving(bytes);
   out_.append(bytes);
   if (!std::exchange(flush_queued_, true)) schedule(run_.timeline.now_ms(), [this] { flush(); });
 }

@@ -16,6 +16,16 @@ namespace tidemark::sim {
   X(conflicts, "ids used again for another text, refused")                       \
   X(expired_ids, "ids that came too late, refused")                              \
   X(reads, "read pointers moved by a user")                                      \
+  X(replies, "messages that answer another")                                     \
+  X(recalls, "messages taken back by their author")                              \
+  X(edits, "messages edited by their author")                                    \
+  X(recalls_done, "recalls acknowledged")                                        \
+  X(edits_done, "edits acknowledged")                                            \
+  X(changes_refused, "recalls and edits refused")                                \
+  X(touched_rows, "changed rows that a device had missed")                       \
+  X(touch_pages, "pages of changed rows that were followed by others")           \
+  X(overtaken_pages, "pages overtaken by the change of a row on them")           \
+  X(late_pages, "pages dropped because they were older than what was held")      \
   X(group_changes, "groups made, joined, left, renamed")                         \
   X(pushes, "pushes that reached a device")                                      \
   X(hints, "hints that reached a device")                                        \

@@ -30,7 +30,8 @@ void SimDevice::start() {
   crashing_ = retired_ = connecting_ = false;
   replica::Options options = options_ ? *options_ : any_options();
   options.seed = {run_.dice.next(), run_.dice.next()};
-  replica_ = std::make_unique<replica::Replica>(options, store_.image());
+  replica_ = std::make_unique<replica::Replica>(
+      options, store_.image(), [this](const ConversationId& id, Seq seq) { return store_.row(id, seq); });
   tell("starts");
   set_alarm();
   connect_again();
@@ -196,15 +197,35 @@ bool SimDevice::settled() const {
 
 // -------------------------------------------------------------------------------------------------- the user acts
 
-void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text) {
+void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to) {
   act([&](replica::Replica& replica) {
     replica::Draft draft;
     draft.to = to;
     draft.conversation = conversation;
     draft.body.text = text;
+    draft.reply_to = reply_to;
     if (!replica.send(now(), draft)) return;
     run_.hit(Counter::sends);
     tell(fmt::format("sends {} to {}{}", text, to.value, conversation.value));
+  });
+}
+
+void SimDevice::recall(const ConversationId& conversation, Seq seq) {
+  act([&](replica::Replica& replica) {
+    if (!replica.recall(now(), conversation, seq)) return;
+    run_.hit(Counter::recalls);
+    tell(fmt::format("takes {}:{} back", conversation.value, seq.value));
+  });
+}
+
+void SimDevice::edit(const ConversationId& conversation, Seq seq, const std::string& text,
+                     std::optional<Seq> base_revision) {
+  act([&](replica::Replica& replica) {
+    Body body;
+    body.text = text;
+    if (!replica.edit(now(), conversation, seq, body, base_revision)) return;
+    run_.hit(Counter::edits);
+    tell(fmt::format("edits {}:{} to {}", conversation.value, seq.value, text));
   });
 }
 

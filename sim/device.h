@@ -50,7 +50,9 @@ class SimDevice {
   bool settled() const;
 
   // The user acts; nothing happens while the process is down.
-  void send(const UserId& to, const ConversationId& conversation, const std::string& text);
+  void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to);
+  void recall(const ConversationId& conversation, Seq seq);
+  void edit(const ConversationId& conversation, Seq seq, const std::string& text, std::optional<Seq> base_revision);
   void mark_read(const ConversationId& conversation, Seq seq);
   void mark_unread(const ConversationId& conversation);
   void open(const ConversationId& conversation);

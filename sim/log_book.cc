@@ -24,7 +24,8 @@ std::string named(const ConversationId& conversation, Seq seq) {
 /// What of an entry never changes once it is appended.
 bool same_origin(const Entry& a, const Entry& b) {
   return a.kind == b.kind && a.sender == b.sender && a.client_msg_id == b.client_msg_id && a.ord == b.ord &&
-         a.server_time == b.server_time && a.member == b.member && a.config == b.config;
+         a.server_time == b.server_time && a.member == b.member && a.config == b.config && a.target == b.target &&
+         a.target_sender == b.target_sender;
 }
 
 }  // namespace
@@ -50,12 +51,17 @@ bool Sight::in_period(Seq seq) const {
 void LogBook::read(const Snapshot& snapshot) {
   scan(snapshot, "", std::string(1, '\xff'));
   for (const Acknowledged& each : acknowledged_) check_acknowledged(each);
+  for (const AcknowledgedChange& each : acknowledged_changes_) check_acknowledged(each);
 }
 
 void LogBook::read_on(const Snapshot& snapshot, const ConversationId& conversation) {
   const Log& known = log(conversation);
   const Seq head = known.empty() ? Seq() : known.rbegin()->first;
   scan(snapshot, keys::entry(conversation, head + 1), keys::entry(conversation, Seq(~std::uint64_t{0})));
+  const Log& now = log(conversation);
+  for (auto it = now.upper_bound(head); it != now.end(); ++it)
+    if (const Seq target = it->second.target)
+      scan(snapshot, keys::entry(conversation, target), keys::entry(conversation, target + 1));
 }
 
 void LogBook::scan(const Snapshot& snapshot, const std::string& from, const std::string& to) {
@@ -73,11 +79,7 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
   Log& log = logs_[conversation];
   const Seq seq = entry.seq;
   if (const auto known = log.find(seq); known != log.end()) {
-    if (!same_origin(known->second, entry))
-      throw Violation("I2", named(conversation, seq) + " was given to two things");
-    if (entry.state < known->second.state) throw Violation("I9", named(conversation, seq) + " lives again");
-    known->second = std::move(entry);
-    return;
+    return take_again(conversation, known->second, std::move(entry));
   }
   const Seq head = log.empty() ? Seq() : log.rbegin()->first;
   if (seq != head + 1)
@@ -90,13 +92,34 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
       throw Violation(
           "I4", fmt::format("{} and {} are one message", named(conversation, place->second), named(conversation, seq)));
   }
+  if (entry.target) {
+    const Entry* target = this->entry(conversation, entry.target);
+    if (target == nullptr || !target->countable() || target->sender != entry.target_sender)
+      throw Violation("I2", named(conversation, seq) + " changes what is no message of who it says");
+    if (entry.body != Body()) throw Violation("I11", named(conversation, seq) + " keeps a body beside the row's");
+    changes_[{conversation, entry.target}].push_back(seq);
+  }
+  if (entry.countable() && !entry.dead()) texts_[{conversation, seq}][entry.revision] = entry.body.text;
   log.emplace(seq, std::move(entry));
+}
+
+/// A row that was changed.
+void LogBook::take_again(const ConversationId& conversation, Entry& known, Entry entry) {
+  const std::string name = named(conversation, entry.seq);
+  if (!same_origin(known, entry)) throw Violation("I2", name + " was given to two things");
+  if (entry.state < known.state || entry.revision < known.revision || (known.dead() && entry.state != known.state))
+    throw Violation("I9", name + " goes back to an earlier state");
+  if (entry.dead() && entry.body != Body()) throw Violation("I11", name + " is dead and keeps its body");
+  if (entry.revision == known.revision && !entry.dead() && entry.body != known.body)
+    throw Violation("I2", name + " says something else without a new revision");
+  if (entry.countable() && !entry.dead()) texts_[{conversation, entry.seq}][entry.revision] = entry.body.text;
+  known = std::move(entry);
 }
 
 void LogBook::check_acknowledged(const Acknowledged& each) const {
   const Entry* entry = this->entry(each.conversation, each.seq);
   if (entry == nullptr) throw Violation("I1", named(each.conversation, each.seq) + " was acknowledged and is gone");
-  if (entry->sender.value != each.sender || (!entry->dead() && entry->body.text != each.text))
+  if (entry->sender.value != each.sender || (entry->state == MessageState::live && entry->body.text != each.text))
     throw Violation(
         "I1", fmt::format("{} was acknowledged as \"{}\" of {} and is \"{}\" of {}", named(each.conversation, each.seq),
                           each.text, each.sender, entry->body.text, entry->sender.value));
@@ -105,6 +128,42 @@ void LogBook::check_acknowledged(const Acknowledged& each) const {
 void LogBook::acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender,
                           const std::string& text) {
   acknowledged_.push_back({conversation, seq, sender, text});
+}
+
+void LogBook::check_acknowledged(const AcknowledgedChange& each) const {
+  const Entry* row = entry(each.conversation, each.target);
+  const std::string name = named(each.conversation, each.target);
+  if (row == nullptr) throw Violation("I1", name + " was changed, acknowledged and is gone");
+  if (row->dead()) return;
+  if (!each.change) throw Violation("I1", name + " was taken back, acknowledged and is not dead");
+  if (row->revision < each.change || (row->revision == each.change && row->body.text != each.text))
+    throw Violation(
+        "I1", fmt::format("{} was edited to \"{}\", acknowledged and is \"{}\"", name, each.text, row->body.text));
+}
+
+void LogBook::acknowledge_edit(const ConversationId& conversation, Seq change, Seq target, const std::string& text) {
+  acknowledged_changes_.push_back({conversation, change, target, text});
+}
+
+void LogBook::acknowledge_recall(const ConversationId& conversation, Seq target) {
+  acknowledged_changes_.push_back({conversation, {}, target, {}});
+}
+
+const LogBook::Texts& LogBook::texts(const ConversationId& conversation, Seq seq) const {
+  static const Texts none;
+  const auto found = texts_.find({conversation, seq});
+  return found == texts_.end() ? none : found->second;
+}
+
+void LogBook::note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text) {
+  if (!text.empty()) texts_[{conversation, seq}][revision] = text;
+}
+
+const Entry* LogBook::change_of(const ConversationId& conversation, Seq target, Seq up_to) const {
+  const auto found = changes_.find({conversation, target});
+  if (found == changes_.end()) return nullptr;
+  const auto above = std::ranges::upper_bound(found->second, up_to);
+  return above == found->second.begin() ? nullptr : entry(conversation, *std::prev(above));
 }
 
 const LogBook::Log& LogBook::log(const ConversationId& conversation) const {

@@ -38,6 +38,17 @@ class LogBook {
   /// Only what one log has got since.
   void read_on(const Snapshot& snapshot, const ConversationId& conversation);
 
+  /// Every state of a message that was ever seen, by its revision (0: as it was sent).
+  using Texts = std::map<Seq, std::string>;
+  const Texts& texts(const ConversationId& conversation, Seq seq) const;
+  void note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text);
+  /// The last entry that changed the message and does not lie above `up_to`; nothing when none has.
+  const Entry* change_of(const ConversationId& conversation, Seq target, Seq up_to) const;
+
+  /// The author was told that entry `change` has given the message this text, or taken it back.
+  void acknowledge_edit(const ConversationId& conversation, Seq change, Seq target, const std::string& text);
+  void acknowledge_recall(const ConversationId& conversation, Seq target);
+
   /// Notes what somebody was told: it has to be there from now on, whatever crashes (I1).
   void acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender, const std::string& text);
 
@@ -54,13 +65,24 @@ class LogBook {
     std::string sender;
     std::string text;
   };
+  struct AcknowledgedChange {
+    ConversationId conversation;
+    Seq change;  // 0: a recall
+    Seq target;
+    std::string text;
+  };
   void scan(const Snapshot& snapshot, const std::string& from, const std::string& to);
   void take(const ConversationId& conversation, Entry entry);
+  void take_again(const ConversationId& conversation, Entry& known, Entry entry);
   void check_acknowledged(const Acknowledged& each) const;
+  void check_acknowledged(const AcknowledgedChange& each) const;
 
   std::map<ConversationId, Log> logs_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
+  std::map<std::pair<ConversationId, Seq>, Texts> texts_;
+  std::map<std::pair<ConversationId, Seq>, std::vector<Seq>> changes_;  // of a message, ascending
   std::vector<Acknowledged> acknowledged_;
+  std::vector<AcknowledgedChange> acknowledged_changes_;
 };
 
 /// The conversation in the key of an entry, as it is shown. For the plain ids of the simulator.

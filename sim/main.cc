@@ -80,6 +80,8 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"dedup_written_apart", tidemark::Fault::dedup_written_apart},
     {"reconnect_window", tidemark::Fault::reconnect_window},
     {"end_on_short_page", tidemark::Fault::end_on_short_page},
+    {"late_page_revives", tidemark::Fault::late_page_revives},
+    {"quote_embeds_text", tidemark::Fault::quote_embeds_text},
 };
 #endif
 

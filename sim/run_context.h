@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "sim/counters.h"
 #include "sim/dice.h"
@@ -32,7 +34,8 @@ struct RunContext {
   Counters counters;
   bool calm = false;  // no more faults
   bool tracing = false;
-  std::uint64_t fingerprint = 0;  // of everything that was told
+  std::uint64_t fingerprint = 0;                                            // of everything that was told
+  std::function<void(std::string_view)> leaving = [](std::string_view) {};  // told of what the server writes
 
   bool strikes(std::uint32_t per_mille) { return !calm && per_mille > 0 && dice.chance(per_mille); }
   void hit(Counter counter) { counters.hit(counter); }

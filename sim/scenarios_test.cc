@@ -79,6 +79,8 @@ class Stage : public ServerWatch, public DeviceWatch {
   }
 
   void on_published(const Outcome&) override {}
+  void on_telling(const Outcome&) override {}
+  void on_started() override {}
   void on_dying() override {}
   void on_storing(SimDevice&, const replica::StoreBatch&) override {}
   void on_event(SimDevice&, const replica::Event&) override {}
@@ -143,7 +145,7 @@ TEST(Conformance, S125_an_old_backup_is_restored_on_the_same_phone) {
 
   // The backup is made when three messages have been sent and their acks have not come.
   phone.set_offline(true);
-  for (int i = 0; i < 3; ++i) phone.send({}, chat, "mine " + std::to_string(i));
+  for (int i = 0; i < 3; ++i) phone.send({}, chat, "mine " + std::to_string(i), {});
   const replica::MemoryStore backup = phone.store();
   ASSERT_EQ(backup.outbox().size(), 3u);
   phone.set_offline(false);

@@ -46,6 +46,7 @@ void SimServer::start() {
   run_.tell("server starts");
   was_writable_ = true;
   later(kTickMs, [this] { tick(); });
+  watch_.on_started();
 }
 
 void SimServer::crash(MemoryDisk::Fate fate) {
@@ -129,7 +130,10 @@ void SimServer::run_round() {
 void SimServer::publish(Outcome outcome) {
   if (discard_outcome_) return;
   watch_.on_published(outcome);
-  post([this, outcome = std::move(outcome)]() mutable { links_->publish(std::move(outcome)); });
+  post([this, outcome = std::move(outcome)]() mutable {
+    watch_.on_telling(outcome);
+    links_->publish(std::move(outcome));
+  });
 }
 
 void SimServer::submit(Command command, Done done) {

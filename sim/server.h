@@ -23,6 +23,9 @@ class ServerWatch {
   virtual ~ServerWatch() = default;
   /// A round was published; the snapshot is what a crash right now would leave.
   virtual void on_published(const Outcome& outcome) = 0;
+  /// Its answers are about to be given, then its notices.
+  virtual void on_telling(const Outcome& outcome) = 0;
+  virtual void on_started() = 0;
   /// The process is about to die; what it has let out can still be looked up.
   virtual void on_dying() = 0;
 };

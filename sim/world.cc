@@ -10,7 +10,12 @@
 #include "store/store_view.h"
 
 namespace tidemark::sim {
-World::World(RunContext& run, const RunOptions& options) : run_(run), options_(options), server_(run, *this) {}
+World::World(RunContext& run, const RunOptions& options) : run_(run), options_(options), server_(run, *this) {
+  run_.leaving = [this](std::string_view bytes) {
+    if (const auto text = gone_.find_in(bytes))
+      throw Violation("I11", fmt::format("text {} leaves the server after it was taken back", *text));
+  };
+}
 
 void World::populate() {
   constexpr std::array kNames{"10", "9", "ann", "zoe"};
@@ -75,7 +80,7 @@ std::optional<ConversationId> World::pick_conversation(const SimDevice& device) 
 }
 
 std::string World::fresh_text(const UserId& user) {
-  std::string text = fmt::format("{}#{}", user.value, ++texts_);
+  std::string text = numbered_text(user.value, ++texts_);
   if (run_.dice.chance(100)) text.append(static_cast<std::size_t>(run_.dice.below(300)), '.');
   return text;
 }
@@ -88,12 +93,14 @@ void World::act() {
   SimDevice* device = pick_device();
   if (device == nullptr) return;
   const auto conversation = pick_conversation(*device);
-  if (what < 60 || !conversation) {
+  if (conversation && what < 37) {
+    change_message(*device, *conversation);
+  } else if (what < 62 || !conversation) {
     for (auto left = run_.dice.skewed(1, 6); left > 0 && device->up(); --left) {
       if (conversation && run_.dice.chance(600))
-        device->send({}, *conversation, fresh_text(device->user()));
+        device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation));
       else
-        device->send(pick_user(), {}, fresh_text(device->user()));
+        device->send(pick_user(), {}, fresh_text(device->user()), {});
     }
   } else if (what < 80) {
     const Seq head = device->store().conversation(*conversation)->state.object.head_seq;
@@ -110,6 +117,65 @@ void World::act() {
   } else {
     device->wake_up();
   }
+}
+
+/// A message that is held and lives: often the last one, sometimes an old one.
+std::optional<Seq> World::pick_message(const SimDevice& device, const ConversationId& id, bool own) {
+  std::vector<Seq> found;
+  for (const auto& [seq, row] : device.store().conversation(id)->rows)
+    if (row.note.countable && !row.entry->dead() && (row.note.mine || !own)) found.push_back(seq);
+  if (found.empty()) return std::nullopt;
+  return run_.dice.chance(400) ? found.back() : run_.dice.pick(found);
+}
+
+Seq World::pick_answered(const SimDevice& device, const ConversationId& id) {
+  const auto message = run_.dice.chance(250) ? pick_message(device, id, false) : std::nullopt;
+  if (!message) return {};
+  run_.hit(Counter::replies);
+  return *message;
+}
+
+/// On one of the user's devices, and now and then on another at the same time.
+void World::change_message(SimDevice& device, const ConversationId& id) {
+  const auto seq = pick_message(device, id, true);
+  if (!seq) return;
+  const Seq revision = device.store().row(id, *seq)->revision;
+  const UserId user = device.user();
+  const auto change = [&](SimDevice& on) {
+    if (run_.dice.chance(400)) return on.recall(id, *seq);
+    const auto base = run_.dice.chance(300) ? std::optional(revision) : std::nullopt;
+    on.edit(id, *seq, fresh_text(user), base);
+  };
+  change(device);
+  for (SimDevice& other : devices_)
+    if (other.user() == user && other.up() && run_.dice.chance(200)) change(other);
+}
+
+/// A backend that takes a message back, for its author or as an operator, or edits it.
+void World::change_over_http() {
+  if (book_.logs().empty() || !server_.up()) return;
+  const auto skip = static_cast<std::ptrdiff_t>(run_.dice.below(book_.logs().size()));
+  const auto& [id, log] = *std::next(book_.logs().begin(), skip);
+  const Entry& entry = std::next(log.begin(), static_cast<std::ptrdiff_t>(run_.dice.below(log.size())))->second;
+  if (!entry.countable() || entry.dead()) return;
+  MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
+  std::string text;
+  if (run_.dice.chance(500)) {
+    command.change = RecallCommand{entry.sender, DeviceId("http"), id, entry.seq, run_.dice.chance(300)};
+  } else {
+    text = fresh_text(entry.sender);
+    Body body;
+    body.text = text;
+    command.change = EditCommand{entry.sender, DeviceId("http"), id, entry.seq, std::move(body), std::nullopt};
+  }
+  server_.submit(std::move(command), [this, conversation = id, target = entry.seq, text](Result<Reply> reply) {
+    if (!reply) return;
+    const auto& done = std::get<MutatedReply>(*reply);
+    if (text.empty())
+      book_.acknowledge_recall(conversation, target);
+    else
+      book_.acknowledge_edit(conversation, done.seq, target, text);
+  });
 }
 
 void World::act_of_group() {
@@ -149,6 +215,7 @@ void World::act_of_group() {
 }
 
 void World::act_over_http() {
+  if (run_.dice.chance(200)) return change_over_http();
   auto post_of = std::make_shared<Post>();
   SendCommand& command = post_of->command;
   command.sender = pick_user();
@@ -237,119 +304,7 @@ void World::calm_down() {
     });
 }
 
-// ---------------------------------------------------------------------------------------------------- who watches
-
-void World::on_published(const Outcome& outcome) {
-  const auto snapshot = server_.snapshot();
-  for (const Notice& notice : outcome.notices)
-    if (notice.entry) book_.read_on(*snapshot, notice.conversation);
-  for (const auto& [done, answer] : outcome.answers) {
-    if (!answer) continue;
-    const auto* sent = std::get_if<SentReply>(&*answer);
-    if (sent == nullptr) continue;
-    book_.read_on(*snapshot, sent->conversation);
-    if (book_.entry(sent->conversation, sent->seq) == nullptr)
-      throw Violation(
-          "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
-  }
-  for (const Notice& notice : outcome.notices) {
-    if (!notice.entry) continue;
-    if (book_.entry(notice.conversation, notice.entry->seq) == nullptr)
-      throw Violation("I3", fmt::format("{}:{} is pushed before it is durable", notice.conversation.value,
-                                        notice.entry->seq.value));
-    for (const Receiver& receiver : notice.receivers)
-      if (!book_.sight(notice.conversation, receiver.user).sees(notice.entry->seq))
-        throw Violation("I10", fmt::format("{}:{} is pushed to {}, who may not see it", notice.conversation.value,
-                                           notice.entry->seq.value, receiver.user.value));
-    // Everybody in period is told of it.
-    for (const UserId& user : users_) {
-      if (!book_.sight(notice.conversation, user).in_period(notice.entry->seq)) continue;
-      if (std::ranges::find(notice.receivers, user, &Receiver::user) == notice.receivers.end())
-        throw Violation("I5", fmt::format("{} is not told of {}:{}", user.value, notice.conversation.value,
-                                          notice.entry->seq.value));
-    }
-  }
-}
-
-void World::look_at_log() {
-  book_.read(*server_.snapshot());
-}
-
-void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
-  Seen& seen = seen_[&device];
-  for (const replica::StoredRow& row : batch.rows) {
-    if (row.note.provisional) continue;
-    const Seq seq = row.entry->seq;
-    if (server_.up() && book_.entry(row.conversation, seq) == nullptr) look_at_log();
-    const Entry* truth = book_.entry(row.conversation, seq);
-    const auto named = [&] {
-      return fmt::format("{}:{} on {}", row.conversation.value, seq.value, device.name().shown);
-    };
-    if (truth == nullptr) throw Violation("I3", named() + " is not in the log");
-    if (!book_.sight(row.conversation, device.user()).sees(seq)) throw Violation("I10", named() + " may not be seen");
-    if (truth->sender != row.entry->sender || (!truth->dead() && truth->body.text != row.entry->body.text))
-      throw Violation("I2", named() + " says something else than the log");
-  }
-  for (const replica::ConversationState& state : batch.conversations) {
-    if (run_.tracing)
-      device.tell(fmt::format("stores {}: head {} mark {} read {} (own {}) unread {}{}", state.id().value,
-                              state.object.head_seq.value, state.object.mark.value, state.object.read.value,
-                              state.local_read.value, state.object.unread.count, state.object.unread.exact ? "" : "+"));
-    Seq& read = seen.read[state.id()];
-    if (state.object.read < read && !state.stale)
-      throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
-                                        state.id().value, state.object.read.value, read.value));
-    read = std::max(read, state.object.read);
-  }
-  for (const ConversationId& id : batch.dropped) seen.read.erase(id);
-  if (!batch.device) return;
-  const Mark mark = batch.device->cursor.mark;
-  if (mark < seen.cursor && !batch.device->cursor.empty())
-    throw Violation("I6", device.name().shown + "'s cursor goes back");
-  seen.cursor = mark;
-}
-
-void World::on_event(SimDevice& device, const replica::Event& event) {
-  if (const auto* message = std::get_if<replica::MessageEvent>(&event)) {
-    device.tell(fmt::format("shows {}:{} {}{}", message->conversation.value, message->entry->seq.value,
-                            message->entry->body.text, message->notify ? " and notifies" : ""));
-    if (!message->notify) return;
-    const bool fresh = seen_[&device].notified.insert({message->conversation, message->entry->seq}).second;
-    if (!fresh && !seen_[&device].stepped_back)
-      throw Violation("I4", fmt::format("{} notifies of {}:{} twice", device.name().shown, message->conversation.value,
-                                        message->entry->seq.value));
-  }
-  if (const auto* outbox = std::get_if<replica::OutboxEvent>(&event)) {
-    if (outbox->outcome != replica::OutboxOutcome::sent) return;
-    run_.hit(Counter::acknowledged);
-    device.tell(fmt::format("has sent {}:{}", outbox->conversation.value, outbox->seq.value));
-  }
-  if (const auto* link = std::get_if<replica::LinkEvent>(&event))
-    device.tell(fmt::format("link {}", static_cast<int>(link->state)));
-}
-
-void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
-  if (run_.tracing) trace_answer(device, frame);
-  if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
-  if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
-  if (const auto* error = std::get_if<Error>(&frame.answer)) {
-    if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
-    if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
-  }
-  if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
-    if (device.store().device().pass.snapshot) run_.hit(Counter::snapshots);
-    if (sync->page.more) run_.hit(Counter::descents);
-  }
-  if (const auto* page = std::get_if<ConversationPage>(&frame.answer)) {
-    run_.hit(Counter::gaps);
-    if (page->hole.to > page->hole.after) run_.hit(Counter::holes);
-    if (!page->hidden.empty()) run_.hit(Counter::hidden);
-  }
-  if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
-    if (!page->hidden.empty()) run_.hit(Counter::hidden);
-  if (const auto* sent = std::get_if<SentReply>(&frame.answer))
-    if (sent->duplicate) run_.hit(Counter::duplicates);
-}
+// --------------------------------------------------------------------------------------------------------- traces
 
 void World::trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
@@ -365,28 +320,28 @@ void World::trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
       device.tell(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
                               change.head_seq.value, change.read.value, change.unread.count));
   }
+  const auto list = [](const std::vector<Entry>& rows) {
+    std::string all;
+    for (const Entry& row : rows)
+      all += fmt::format(" {}{}", row.seq.value,
+                         row.dead()     ? "-"
+                         : row.revision ? fmt::format("e{}", row.revision.value)
+                                        : "");
+    return all;
+  };
+  if (const auto* page = std::get_if<ConversationPage>(&frame.answer))
+    device.tell(fmt::format("gets news of {}: ({}, {}], covers ({}, {}], changed{} (to {}), new{}",
+                            page->conversation.value, page->after.value, page->to.value, page->covers.after.value,
+                            page->covers.to.value, list(page->touched), page->touch_cursor.value,
+                            list(page->messages)));
+  if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
+    device.tell(fmt::format("gets history of {}: ({}, {}] as of {}:{}", page->conversation.value,
+                            page->covers.after.value, page->covers.to.value, page->as_of.value, list(page->messages)));
   if (const auto* push = std::get_if<replica::Push>(&frame.answer))
     for (const PushItem& item : push->items)
       device.tell(fmt::format("is pushed ({}, {}] {}:{}{}", item.index_after.value, item.index_to.value,
                               item.conversation.value, item.entry ? item.entry->seq.value : 0,
                               item.summary ? " with the summary" : ""));
-}
-
-void World::on_restored(SimDevice& device) {
-  Seen& seen = seen_[&device];
-  seen = {};
-  seen.stepped_back = true;
-}
-
-void World::on_cloned(SimDevice& device) {
-  if (devices_.size() > 12) return;
-  SimDevice& clone = devices_.emplace_back(
-      run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
-      device.store());
-  seen_[&clone].stepped_back = true;
-  run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
-    if (!clone.up()) clone.start();
-  });
 }
 
 // ------------------------------------------------------------------------------------------------------- the bot
@@ -407,7 +362,10 @@ void World::run_bot(const UserId& user) {
     const auto page = read_sync(view, server_.params(), *query);
     if (!page) throw Violation("I15", "a bot's page is refused: " + page.error().message());
     for (const Change& change : page->changes)
-      for (const Entry& entry : change.messages) taken.emplace_back(change.conversation, entry.seq);
+      for (const Entry& entry : change.messages) {
+        taken.emplace_back(change.conversation, entry.seq);
+        if (gone_.find_in(entry.body.text)) throw Violation("I11", "a bot gets a text that was taken back");
+      }
     if (page->resume_conversation.empty()) {
       bot_cursors_[user] = page->next;
       break;

@@ -12,6 +12,7 @@
 #include "sim/device.h"
 #include "sim/log_book.h"
 #include "sim/server.h"
+#include "sim/texts.h"
 
 namespace tidemark::sim {
 
@@ -47,6 +48,8 @@ class World final : public ServerWatch, public DeviceWatch {
   std::uint64_t actions() const { return actions_; }
 
   void on_published(const Outcome& outcome) override;
+  void on_telling(const Outcome& outcome) override;
+  void on_started() override;
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
   void on_event(SimDevice& device, const replica::Event& event) override;
@@ -74,11 +77,19 @@ class World final : public ServerWatch, public DeviceWatch {
   void act();
   void act_of_group();
   void act_over_http();
+  void change_over_http();
+  void change_message(SimDevice& device, const ConversationId& id);
   void post(std::shared_ptr<Post> post);
   void every_second();
   void calm_down();
   void run_bot(const UserId& user);
   void look_at_log();
+  void forget_texts(const ConversationId& id, Seq seq);
+  void check_notice(const Notice& notice, const std::set<UserId>& told) const;
+  void check_stored(const SimDevice& device, const replica::StoredRow& row);
+  void check_touched(const SimDevice& device, const replica::StoreBatch& batch) const;
+  void count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page);
+  void note_change(const SimDevice& device, const MutatedReply& reply);
   static void trace_answer(SimDevice& device, const replica::ServerFrame& frame);
 
   // Once everybody has arrived.
@@ -92,6 +103,8 @@ class World final : public ServerWatch, public DeviceWatch {
   UserId pick_user();
   SimDevice* pick_device();
   std::optional<ConversationId> pick_conversation(const SimDevice& device);
+  std::optional<Seq> pick_message(const SimDevice& device, const ConversationId& id, bool own);
+  Seq pick_answered(const SimDevice& device, const ConversationId& id);
   std::string fresh_text(const UserId& user);
 
   RunContext& run_;
@@ -102,6 +115,7 @@ class World final : public ServerWatch, public DeviceWatch {
   std::map<const SimDevice*, Seen> seen_;
   std::vector<ConversationId> groups_;
   LogBook book_;
+  GoneTexts gone_;
   std::uint64_t actions_ = 0;
   std::uint64_t texts_ = 0;
   std::map<UserId, Cursor> bot_cursors_;

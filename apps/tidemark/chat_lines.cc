@@ -219,6 +219,11 @@ void ChatLines::tell(const ClientEvent& event) {
   } else if (const auto* lost = std::get_if<LostEvent>(&event)) {
     say(fmt::format("{} {} ({}, {}]", lost->now ? "found-again" : "not-on-server", lost->conversation.value,
                     lost->rows.after.value, lost->rows.to.value));
+  } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
+    const bool recall = change->kind == MutationKind::recall;
+    say(fmt::format("{} {} {} {}", recall ? "recall" : "edit",
+                    change->outcome == ChangeOutcome::done ? "done" : "queued", change->conversation.value,
+                    change->seq.value));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
   }

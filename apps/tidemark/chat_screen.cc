@@ -159,6 +159,9 @@ void ChatFace::tell(const ClientEvent& event) {
     if (!open_ || history->conversation != *open_) return;
     state_.above = history->end ? Above::beginning : Above::unknown;
     if (history->error) state_.notice = history->error->message();
+  } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
+    const std::string what = change->kind == MutationKind::recall ? "recall" : "edit";
+    state_.notice = change->outcome == ChangeOutcome::done ? "" : "the " + what + " is on its way";
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     state_.notice = refused->error.message();
   } else if (const auto* lost = std::get_if<LostEvent>(&event); lost && !lost->now) {

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <ranges>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -29,6 +32,8 @@ const std::vector<std::string> kHelp = {
     "/group TITLE USER ...    make a group; a title of several words goes in \"quotes\"",
     "/add USER ...            add people to this group",
     "/leave                   leave this group",
+    "/recall [NUMBER]         take a message of yours back: the last one, or the one of that number",
+    "/edit TEXT               say it otherwise, in your last message",
     "/unread                  keep this conversation as unread",
     "/resend, /discard        what to do with a message that was not sent",
     "/reconnect               try the server again at once",
@@ -167,7 +172,9 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
     return {.notice = "", .open = id};
   }
   if (verb == "/group") return create_group(words);
-  if (verb != "/add" && verb != "/leave" && verb != "/unread" && verb != "/resend" && verb != "/discard")
+  static const std::set<std::string_view> kOfConversation{"/add",    "/leave",  "/recall", "/edit",
+                                                          "/unread", "/resend", "/discard"};
+  if (!kOfConversation.contains(verb))
     return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
   if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
   if (verb == "/add" || verb == "/leave") return change_members(verb, words, *open);
@@ -175,7 +182,46 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
     const auto marked = client_->mark_unread(*open);
     return {.notice = marked ? "marked as unread" : marked.error().message()};
   }
+  if (verb == "/recall") return recall(words, *open);
+  if (verb == "/edit") return edit(line, *open);
   return settle_outbox(verb, *open);
+}
+
+/// The newest message of the user's own that lives; 0 when none is held.
+Seq ChatSession::last_own(const ConversationId& conversation) const {
+  constexpr std::size_t kLookedAt = 200;
+  const Timeline timeline = client_->timeline(conversation, {}, kLookedAt);
+  for (const TimelineRow& row : std::views::reverse(timeline.rows))
+    if (row.entry->countable() && row.entry->sender == user_ && !row.entry->dead()) return row.entry->seq;
+  return {};
+}
+
+CommandOutcome ChatSession::recall(const std::vector<std::string>& words, const ConversationId& open) {
+  Seq seq;
+  if (words.size() == 1) {
+    // The last one is what was typed last, though it is still on its way.
+    if (!wait_until_sent(open)) return {.notice = "a message is still on its way; /recall again when it is sent"};
+    seq = last_own(open);
+    if (!seq) return {.notice = "there is no message of yours here"};
+  } else {
+    const std::string& word = words[1];
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seq.value);
+    if (words.size() > 2 || error != std::errc() || end != word.data() + word.size() || !seq)
+      return {.notice = "/recall takes the number of a message: /recall 57"};
+  }
+  const auto taken = client_->recall(open, seq);
+  return {.notice = taken ? "" : taken.error().message()};
+}
+
+CommandOutcome ChatSession::edit(std::string_view line, const ConversationId& open) {
+  const std::size_t at = std::min(line.find_first_not_of(' ', std::string_view("/edit").size()), line.size());
+  const std::string text(line.substr(at));
+  if (text.empty()) return {.notice = "/edit takes the new text: /edit See you at eight"};
+  if (!wait_until_sent(open)) return {.notice = "a message is still on its way; /edit again when it is sent"};
+  const Seq seq = last_own(open);
+  if (!seq) return {.notice = "there is no message of yours here"};
+  const auto taken = client_->edit_text(open, seq, text);
+  return {.notice = taken ? "" : taken.error().message()};
 }
 
 CommandOutcome ChatSession::create_group(const std::vector<std::string>& words) {

@@ -60,6 +60,9 @@ class ChatSession {
                                 const ConversationId& open);
   /// Whether all that was written to it has been answered, waiting a little.
   bool wait_until_sent(const ConversationId& conversation) const;
+  Seq last_own(const ConversationId& conversation) const;
+  CommandOutcome recall(const std::vector<std::string>& words, const ConversationId& open);
+  CommandOutcome edit(std::string_view line, const ConversationId& open);
   CommandOutcome settle_outbox(std::string_view verb, const ConversationId& open);
   std::string call(const CallOptions& options, std::string done, std::string* answer = nullptr) const;
 

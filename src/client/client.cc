@@ -149,7 +149,11 @@ Result<void> Client::Impl::build() {
     batch.device = device;
     TM_TRY(store_->apply(batch));
   }
-  replica_ = std::make_unique<Replica>(options, image);
+  const auto stored_row = [this](const ConversationId& id, Seq seq) -> std::shared_ptr<const Entry> {
+    const auto rows = store_->rows(id, seq + 1, 1);
+    return rows && !rows->empty() && rows->front().entry->seq == seq ? rows->front().entry : nullptr;
+  };
+  replica_ = std::make_unique<Replica>(options, image, stored_row);
   return {};
 }
 
@@ -386,6 +390,22 @@ Result<void> Client::forget_lost(const ConversationId& conversation) {
 }
 Result<void> Client::mark_unread(const ConversationId& conversation) {
   return impl_->act([&](Replica& replica, Now now) { return replica.mark_unread(now, conversation); });
+}
+
+Result<void> Client::recall(const ConversationId& conversation, Seq seq) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.recall(now, conversation, seq); });
+}
+
+Result<void> Client::edit(const ConversationId& conversation, Seq seq, const Body& body,
+                          std::optional<Seq> base_revision) {
+  return impl_->act(
+      [&](Replica& replica, Now now) { return replica.edit(now, conversation, seq, body, base_revision); });
+}
+
+Result<void> Client::edit_text(const ConversationId& conversation, Seq seq, const std::string& text) {
+  Body body;
+  body.text = text;
+  return edit(conversation, seq, body);
 }
 
 std::vector<Change> Client::conversations() const {

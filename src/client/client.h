@@ -33,6 +33,8 @@
 
 namespace tidemark {
 
+using replica::ChangeEvent;
+using replica::ChangeOutcome;
 using replica::ChangeRefusedEvent;
 using replica::ConversationEvent;
 using replica::HistoryEvent;
@@ -40,6 +42,7 @@ using replica::LinkEvent;
 using replica::LinkState;
 using replica::LostEvent;
 using replica::MessageEvent;
+using replica::MutationKind;
 using replica::OutboxEvent;
 using replica::OutboxItem;
 using replica::OutboxOutcome;
@@ -48,8 +51,8 @@ using replica::UnreadEvent;
 /// More events than options.events_max waited: the oldest were dropped. Read lists and timelines anew.
 struct EventsLost {};
 
-using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent,
-                                 LostEvent, HistoryEvent, LinkEvent, EventsLost>;
+using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
+                                 ChangeRefusedEvent, LostEvent, HistoryEvent, LinkEvent, EventsLost>;
 
 struct ClientOptions {
   std::string url;   // ws://host:port/v1/ws or wss://...
@@ -110,6 +113,19 @@ class Client {
 
   Result<void> mark_read(const ConversationId& conversation, Seq seq);
   Result<void> mark_unread(const ConversationId& conversation);
+
+  // Changing what was sent. The row changes on all devices, this one too, when the server has done it: a MessageEvent
+  // tells so; a ChangeEvent says that a change is queued, then that it is done, a ChangeRefusedEvent that it will not
+  // be (TOO_LATE, REVISION_CONFLICT ...). What is queued survives a restart and waits for a server.
+
+  /// Takes a message of the user's own back, for everybody. CONVERSATION_NOT_FOUND when the device does not hold it,
+  /// MESSAGE_NOT_FOUND, FORBIDDEN for a message of somebody else, MESSAGE_DELETED, LIMIT_REACHED when too much waits.
+  Result<void> recall(const ConversationId& conversation, Seq seq);
+  /// Gives it another body, whole. With `base_revision` (Entry::revision) it is refused when somebody was faster,
+  /// without it the later edit wins. As recall, and TOO_LARGE.
+  Result<void> edit(const ConversationId& conversation, Seq seq, const Body& body,
+                    std::optional<Seq> base_revision = std::nullopt);
+  Result<void> edit_text(const ConversationId& conversation, Seq seq, const std::string& text);
 
   // Looking.
 

@@ -24,7 +24,8 @@ class MemoryReplicaStore final : public ReplicaStore {
     auto it = before ? stored->rows.lower_bound(before) : stored->rows.end();
     while (it != stored->rows.begin() && found.size() < limit) {
       --it;
-      found.push_back({it->second.entry, gap_below(stored->state, it->first, stored->rows.contains(it->first - 1))});
+      const auto lower = it == stored->rows.begin() ? std::nullopt : std::optional(std::prev(it)->first);
+      found.push_back({it->second.entry, gap_below(stored->state, it->first, lower)});
     }
     std::ranges::reverse(found);
     return found;

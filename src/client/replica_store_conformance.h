@@ -134,6 +134,8 @@ class BatchMaker {
     entry->reply_to = Seq(number());
     entry->mentions = users();
     entry->body = body();
+    entry->target = Seq(number());
+    entry->target_sender = UserId(text(10));
     if (flag()) entry->member = MemberChange{static_cast<MemberAction>(below(5)), users(), Role::admin, Seq(number())};
     if (flag()) entry->config = ConfigChange{text(20)};
     entry->target = Seq(number());
@@ -162,12 +164,14 @@ class BatchMaker {
   }
 
   replica::MutationItem mutation(std::uint64_t mutation_number) {
-    return {mutation_number,
-            flag() ? replica::MutationKind::read : replica::MutationKind::mark_unread,
-            ConversationId(text(10)),
-            Seq(number()),
-            body(),
-            flag() ? std::optional(Seq(number())) : std::nullopt};
+    replica::MutationItem item;
+    item.number = mutation_number;
+    item.kind = static_cast<replica::MutationKind>(1 + below(4));
+    item.conversation = ConversationId(text(10));
+    item.seq = Seq(number());
+    item.body = body();
+    if (flag()) item.base_revision = Seq(number());
+    return item;
   }
 
   std::uint64_t below(std::uint64_t end) { return dice_() % end; }
@@ -226,9 +230,11 @@ inline std::vector<TimelineRow> model_page(const replica::MemoryStore& model, co
   std::vector<TimelineRow> page;
   const auto* stored = model.conversation(id);
   if (stored == nullptr) return page;
-  for (const auto& [seq, row] : stored->rows)
-    if (!before || seq < before)
-      page.push_back({row.entry, gap_below(stored->state, seq, stored->rows.contains(seq - 1))});
+  std::optional<Seq> lower;
+  for (const auto& [seq, row] : stored->rows) {
+    if (!before || seq < before) page.push_back({row.entry, gap_below(stored->state, seq, lower)});
+    lower = seq;
+  }
   if (page.size() > limit) page.erase(page.begin(), page.end() - static_cast<std::ptrdiff_t>(limit));
   return page;
 }

@@ -1,4 +1,4 @@
-// The file, format version 1. Values are those of client/replica_codec.h; a change of them is a new format version.
+// The file, format version 2. Values are those of client/replica_codec.h; a change of them is a new format version.
 //
 //   application_id   kApplicationId: what makes the file a store of ours
 //   user_version     the format version
@@ -36,7 +36,7 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 
-constexpr const char* kFormatVersion = "1";
+constexpr const char* kFormatVersion = "2";
 constexpr const char* kApplicationId = "1414349643";  // "TMRK"
 
 constexpr const char* kSchema[] = {
@@ -209,7 +209,7 @@ Result<void> SqliteStore::check_kind() {
   if (!fresh && application != kApplicationId) return malformed("is a database of another program: name another file.");
   if (!fresh && version != kFormatVersion)
     return malformed("has the format version " + version + ", and this program knows " + kFormatVersion +
-                     ": use the newer program that has written it, or name another file.");
+                     ": use the program that has written it, or name another file.");
   const std::string mode = database_.ask("PRAGMA journal_mode=WAL", code);
   if (code != SQLITE_OK) return refuse(code);
   if (mode != "wal") return malformed("lies where SQLite can keep no write-ahead log: name a file on a local disk.");
@@ -462,7 +462,7 @@ Result<std::vector<TimelineRow>> SqliteStore::rows(const ConversationId& convers
   bool whole = true;
   while (whole && page_.step()) {
     const Seq seq(static_cast<std::uint64_t>(page_.integer(0)));
-    if (above) found.back().gap_before = gap_below(state, *above, seq + 1 == *above);
+    if (above) found.back().gap_before = gap_below(state, *above, seq);
     above.reset();
     if (found.size() == limit) break;
     const std::string_view entry = page_.bytes(2);
@@ -476,7 +476,7 @@ Result<std::vector<TimelineRow>> SqliteStore::rows(const ConversationId& convers
   page_.reset();
   if (code != SQLITE_OK) return refuse(code);
   if (!whole) return damaged("a message is not what was written");
-  if (above) found.back().gap_before = gap_below(state, *above, false);
+  if (above) found.back().gap_before = gap_below(state, *above, std::nullopt);
   std::ranges::reverse(found);
   return found;
 }

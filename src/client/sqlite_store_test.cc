@@ -171,7 +171,7 @@ TEST(SqliteStore, AnEmptyFileBecomesAStore) {
 TEST(SqliteStore, AVersionThatIsNotKnownIsRefused) {
   const Folder folder;
   open_or_fail(folder.file());
-  for (const char* version : {"0", "2", "-1"}) {
+  for (const char* version : {"0", "1", "3", "-1"}) {
     {
       sqlite::Database database;
       ASSERT_EQ(database.open(folder.file()), 0);
@@ -180,7 +180,7 @@ TEST(SqliteStore, AVersionThatIsNotKnownIsRefused) {
     const Error refused = refusal_of(folder.file());
     EXPECT_EQ(refused.code, ErrorCode::MALFORMED);
     EXPECT_THAT(refused.detail, AllOf(HasSubstr(folder.file()), HasSubstr("format version " + std::string(version)),
-                                      HasSubstr("use the newer program")));
+                                      HasSubstr("use the program that has written it")));
   }
 }
 

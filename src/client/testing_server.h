@@ -244,13 +244,14 @@ class TestingServer {
       case pb::ClientFrame::kMutate: {
         const auto command = mutate_from(frame.mutate());
         TM_CHECK(command.has_value(), "a change is well formed");
-        replica::MutationItem item{command->number, replica::MutationKind::mark_unread, {}, {}};
-        if (const auto* read = std::get_if<ReadCommand>(&command->change)) {
-          item = {command->number, replica::MutationKind::read, read->conversation, read->seq};
-        } else {
-          item.conversation = std::get<MarkUnreadCommand>(command->change).conversation;
-        }
-        request.operation = replica::Mutate{item};
+        request.operation = replica::Mutate{std::visit(
+            [&](const auto& change) {
+              replica::MutationItem item = item_of(change);
+              item.number = command->number;
+              item.conversation = change.conversation;
+              return item;
+            },
+            command->change)};
         break;
       }
       case pb::ClientFrame::kHeartbeat:
@@ -260,6 +261,19 @@ class TestingServer {
         break;
     }
     return request;
+  }
+
+  static replica::MutationItem item_of(const ReadCommand& read) {
+    return {0, replica::MutationKind::read, {}, read.seq, {}, {}};
+  }
+  static replica::MutationItem item_of(const MarkUnreadCommand&) {
+    return {0, replica::MutationKind::mark_unread, {}, {}, {}, {}};
+  }
+  static replica::MutationItem item_of(const RecallCommand& recall) {
+    return {0, replica::MutationKind::recall, {}, recall.seq, {}, {}};
+  }
+  static replica::MutationItem item_of(const EditCommand& edit) {
+    return {0, replica::MutationKind::edit, {}, edit.seq, edit.body, edit.base_revision};
   }
 
   void flush_all() {

@@ -1,15 +1,22 @@
 // The one rule for gaps in what a store shows.
 #pragma once
 
+#include <optional>
+
 #include "core/replica/state.h"
 
 namespace tidemark {
 
-/// Whether rows are missing directly below `seq`. `row_below`: the row of seq - 1 is stored.
-inline bool gap_below(const replica::ConversationState& state, Seq seq, bool row_below) {
+/// Whether rows may be missing between the row `seq` and the next lower one that is stored. What is covered without a
+/// row, such as an edit, shows nothing.
+inline bool gap_below(const replica::ConversationState& state, Seq seq, std::optional<Seq> lower) {
+  const auto known_down_to = [&](Seq place) {
+    return !place || (lower && place <= *lower) || (state.bottom && place <= *state.bottom);
+  };
   const Seq below = seq - 1;
-  const bool bottom = !below || (state.bottom && below <= *state.bottom);
-  return !bottom && !row_below && !state.coverage.contains(below);
+  if (known_down_to(below)) return false;
+  const auto range = state.coverage.range_of(below);
+  return !range || !known_down_to(range->after);
 }
 
 }  // namespace tidemark

@@ -19,6 +19,8 @@ enum class Fault : std::uint8_t {
   reconnect_window,      // a device that was away for less than five seconds believes it has missed nothing
   no_epoch_on_restore,   // a store put back from a backup goes on as if nothing had been lost
   end_on_short_page,     // a page with fewer rows than asked for is taken for the end
+  late_page_revives,     // a page that was read before changes which a device has applied is taken as it is
+  quote_embeds_text,     // a reply carries a copy of the text it answers
 };
 
 #ifdef TIDEMARK_PLANTED_FAULTS

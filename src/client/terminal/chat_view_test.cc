@@ -158,7 +158,7 @@ TEST(ChatLines, OwnMessagesAreSentAndChangesHaveNoSender) {
   EXPECT_EQ(own.time, "12:00");
   EXPECT_EQ(message_line(entry, UserId("ben"), entry.server_time, 0).delivery, Delivery::none);
   entry.state = MessageState::recalled;
-  EXPECT_EQ(message_line(entry, UserId("ben"), entry.server_time, 0).text, "(recalled)");
+  EXPECT_EQ(message_line(entry, UserId("ben"), entry.server_time, 0).text, "message recalled");
   entry.kind = EntryKind::member;
   entry.member.emplace();
   entry.member->users = {UserId("ann"), UserId("ben"), UserId("chen")};

@@ -19,7 +19,7 @@ std::string body_text(const std::string& type, const std::string& text, const st
 }
 
 std::string dead_text(MessageState state) {
-  return state == MessageState::recalled ? "(recalled)" : "(deleted)";
+  return state == MessageState::recalled ? "message recalled" : "message deleted";
 }
 
 std::string member_text(const Entry& entry, const MemberChange& change) {
@@ -44,7 +44,8 @@ std::string entry_text(const Entry& entry) {
   if (entry.member) return member_text(entry, *entry.member);
   if (entry.config) return entry.sender.value + " named the group " + entry.config->title;
   if (entry.dead()) return dead_text(entry.state);
-  return body_text(entry.body.type, entry.body.text, entry.body.summary);
+  const std::string text = body_text(entry.body.type, entry.body.text, entry.body.summary);
+  return entry.state == MessageState::edited ? text + " (edited)" : text;
 }
 
 std::string preview_text(const Change& conversation) {

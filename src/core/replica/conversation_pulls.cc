@@ -123,40 +123,45 @@ bool Conversations::covered_back_to(const ConversationId& id, std::int64_t serve
 // -------------------------------------------------------------------------------------------------- asking
 
 void Conversations::work() {
+  for (const auto& [id, before] : ws_.edited())
+    if (Held* held = ws_.find(id)) want_changes(*held);
   for (const ConversationId& id : open_)
     if (Held* held = ws_.find(id); held && !held->pull && held->state.object.head_seq > held->state.tail) look(*held);
   std::size_t in_flight = 0;
   for (const ConversationId& id : wanting_)
     if (const Held* held = ws_.find(id); held && held->pull) ++in_flight;
+  // First those that somebody looks at.
+  for (const ConversationId& id : open_)
+    if (Held* held = ws_.find(id); held && in_flight < ws_.options.pulls_in_flight_max)
+      in_flight += ask_if_ready(*held);
   for (auto it = wanting_.begin(); it != wanting_.end();) {
     Held* held = ws_.find(*it);
     if (held == nullptr || (!held->wants() && !held->pull)) {
+      if (held) held->since = {};
       it = wanting_.erase(it);
       continue;
     }
-    if (!held->pull && in_flight < ws_.options.pulls_in_flight_max && ws_.ready(held->retry)) {
-      ask_next(*held);
-      ++in_flight;
-    }
+    if (in_flight < ws_.options.pulls_in_flight_max) in_flight += ask_if_ready(*held);
     ++it;
   }
 }
 
+bool Conversations::ask_if_ready(Held& held) {
+  if (held.pull || !held.wants() || !ws_.ready(held.retry)) return false;
+  ask_next(held);
+  return true;
+}
+
 void Conversations::ask_next(Held& held) {
   const ConversationState& state = held.state;
-  Pending pending;
-  pending.conversation = held.id();
-  if (held.want_sync && !held.want_newest && !state.coverage.empty()) {
-    ConversationSync question{held.id(),         state.touched, state.coverage.ranges(), ws_.options.page_limit,
-                              held.touch_cursor, held.touch_to};
-    pending.kind = Pending::Kind::conversation_sync;
-    pending.touched = state.touched;
-    held.pull = ws_.ask(std::move(question), std::move(pending));
-    return;
-  }
+  // The rows gained between two pages of touches are on neither.
+  const auto gained = held.touch_cursor ? held.since.gained_as_of : std::nullopt;
+  held.since = {state.touched, {}, 0, gained};
+  if (state.coverage.empty()) held.want_newest |= std::exchange(held.want_sync, false);
+  if (held.want_sync && !held.want_newest) return ask_for_changes(held);
   History question{held.id(), {}, {}, ws_.options.page_limit};
-  if (held.want_newest || held.want_sync) {
-    held.want_newest = held.want_sync = false;
+  if (held.want_newest) {
+    held.want_newest = false;
   } else if (held.want_before) {
     question.before = std::exchange(held.want_before, std::nullopt);
   } else if (held.want_after) {
@@ -165,10 +170,32 @@ void Conversations::ask_next(Held& held) {
     question.before = *held.refetch.rbegin() + 1;
     held.refetch.erase(std::prev(held.refetch.end()));
   }
+  Pending pending;
+  pending.conversation = held.id();
   pending.kind = Pending::Kind::history;
+  pending.touched = state.touched;
   pending.before = question.before;
   pending.forward = question.after;
   held.pull = ws_.ask(std::move(question), std::move(pending));
+}
+
+void Conversations::ask_for_changes(Held& held) {
+  const ConversationState& state = held.state;
+  ConversationSync question{held.id(),         state.touched, state.coverage.ranges(), ws_.options.page_limit,
+                            held.touch_cursor, held.touch_to};
+  Pending pending;
+  pending.conversation = held.id();
+  pending.kind = Pending::Kind::conversation_sync;
+  pending.touched = state.touched;
+  pending.changed = state.object.touch_seq;
+  held.pull = ws_.ask(std::move(question), std::move(pending));
+}
+
+bool Conversations::settled() const {
+  return std::ranges::none_of(wanting_, [&](const ConversationId& id) {
+    const Held* held = ws_.find(id);
+    return held && (held->pull || held->wants());
+  });
 }
 
 std::optional<std::int64_t> Conversations::next_work_ms() const {
@@ -187,6 +214,7 @@ void Conversations::on_link_down() {
   for (auto& [id, held] : ws_.conversations) {
     held.touch_cursor = held.touch_to = {};
     held.newest_for = {};
+    held.since = {};
     held.retry = {};
     if (std::exchange(held.pull, std::nullopt)) look(held);  // what was asked is asked anew
   }
@@ -208,9 +236,10 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   }
   ws_.edit(*held);
   for (const Entry& row : page.touched)
-    if (state.coverage.contains(row.seq)) take_row(*held, row, std::nullopt);
+    if (state.coverage.contains(row.seq)) take_row(*held, with_changes(*held, row), std::nullopt);
   if (page.touch_cursor) {
-    if (page.touch_cursor <= held->touch_cursor) return ws_.fail(held->retry);
+    cover(*held, {}, page.hidden);
+    if (page.touch_cursor <= held->touch_cursor || page.touch_cursor > page.to) return ws_.fail(held->retry);
     held->touch_cursor = page.touch_cursor;
     held->touch_to = page.to;
     return;
@@ -218,16 +247,20 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   held->touch_cursor = held->touch_to = {};
   const NotifyAbove notify_above = lowest_held(state);
   cover(*held, page.covers, page.hidden);
-  for (const Entry& row : page.messages) take_row(*held, row, notify_above);
-  const bool moved = page.to > state.touched;
-  state.touched = std::max(state.touched, page.to);
+  for (const Entry& row : page.messages) take_row(*held, with_changes(*held, row), notify_above);
+  // It tells of changes to the rows that were held when it was asked. Those gained since are as of a place that may lie
+  // below `to`: what has changed them above it is still to be asked for.
+  const Seq to = std::min(page.to, held->since.gained_as_of.value_or(page.to));
+  const bool moved = to > state.touched;
+  jump_touched(*held, to);
   if (page.covers.after < page.covers.to) state.tail = std::max(state.tail, page.covers.to);
   if (page.floor) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.floor);
+  // A server that is behind its own word needs time.
+  if ((page.more && !moved) || (!page.more && page.to < asked.changed)) return ws_.fail(held->retry);
   held->retry = {};
-  if (page.more && !moved) return ws_.fail(held->retry);
   if (!page.more) {
     held->want_sync = false;
-    held->synced_to = std::max(page.as_of, page.to);
+    if (to == page.to) held->synced_to = std::max(page.as_of, page.to);
     ws_.raise(HistoryEvent{held->id(), false, std::nullopt});
   }
 }
@@ -238,15 +271,19 @@ void Conversations::on_history_page(const Pending& asked, const HistoryPage& pag
   held->pull.reset();
   if (page.conversation != held->id()) return;
   ConversationState& state = ws_.edit(*held);
-  // A page read before changes that are applied here would take rows back. Nothing pushed so far changes other rows
-  // (touches_nothing), and what may have done so is asked for again by conversation sync, so every page may be taken.
+  if (too_old(*held, page.as_of, held->since.from)) {
+    ask_again(*held, asked);
+    // Older than what was held when it was asked for: the server is behind, and needs time.
+    if (page.as_of < asked.touched) ws_.fail(held->retry);
+    return;
+  }
   const bool brought_nothing = page.covers.after >= page.covers.to;
   if (!brought_nothing) {
     if (state.coverage.empty()) state.touched = page.as_of;
     state.tail = std::max(state.tail, page.covers.to);
     cover(*held, page.covers, page.hidden);
   }
-  for (const Entry& row : page.messages) take_row(*held, row, std::nullopt);
+  for (const Entry& row : page.messages) take_row(*held, with_changes(*held, row), std::nullopt);
   const bool end = page.end && !asked.forward;
   if (end && !ends_for_now(page.hidden)) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.covers.after);
   held->exhausted = (end && ends_for_now(page.hidden)) || (brought_nothing && !page.pending);

@@ -3,23 +3,11 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/replica/fold.h"
 #include "core/replica/objects.h"
 
 namespace tidemark::replica {
 namespace {
-
-/// live < edited(revision) < dead.
-bool outranks(const RowNote& a, const RowNote& b) {
-  const bool a_dead = a.state >= MessageState::recalled;
-  const bool b_dead = b.state >= MessageState::recalled;
-  return a_dead != b_dead ? a_dead : a.revision > b.revision;
-}
-
-/// Kinds that change no row but their own. All others, those of later versions too, may have changed an older row:
-/// the conversation sync tells its present state.
-bool touches_nothing(EntryKind kind) {
-  return kind == EntryKind::message || kind == EntryKind::member || kind == EntryKind::config;
-}
 
 bool same_sight(const Change& a, const Change& b) {
   return a.periods == b.periods && a.cleared == b.cleared;
@@ -39,16 +27,15 @@ void Conversations::take_summary(const Change& change) {
   const bool clears_flag = change.unread_flag && held.local_flag == false;
   if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
   if (change.covers.after < change.covers.to) take_messages(held, change);
-  if (!state.coverage.empty() && state.object.touch_seq > std::max(state.touched, held.synced_to)) {
-    held.want_sync = true;
-    want(held);
-  }
 }
 
 void Conversations::take_messages(Held& held, const Change& change) {
   ConversationState& state = ws_.edit(held);
+  const Seq as_of = std::max(change.head_seq, change.touch_seq);
+  if (too_old(held, as_of, as_of + 1)) return;  // a bonus: what is missing is asked for when somebody looks
+  gain(held, as_of);
   if (state.coverage.empty()) {
-    state.touched = change.head_seq;
+    state.touched = held.since.from = as_of;
   } else if (change.covers.after <= state.touched && change.touch_seq <= state.touched) {
     // No older row changed since, and every entry after it is here.
     state.touched = std::max(state.touched, change.covers.to);
@@ -56,7 +43,7 @@ void Conversations::take_messages(Held& held, const Change& change) {
   const NotifyAbove notify_above = ws_.device().pass.snapshot ? std::nullopt : lowest_held(state);
   cover(held, change.covers, change.hidden);
   state.tail = std::max(state.tail, change.covers.to);
-  for (const Entry& entry : change.messages) take_row(held, entry, notify_above);
+  for (const Entry& entry : change.messages) take_row(held, with_changes(held, entry), notify_above);
 }
 
 void Conversations::take_derived(const PushItem& item) {
@@ -74,24 +61,24 @@ Conversations::Part Conversations::take_entry(const PushItem& item, std::optiona
   if (jumps_wanted_.contains(item.conversation)) return settled ? Part::taken : Part::waits;
   if (held == nullptr) return settled ? pass_over(nullptr, entry, item.conversation) : Part::waits;
   ConversationState& state = held->state;
+  const bool applied = take_change(*held, item.entry);
   if (state.coverage.contains(entry.seq)) return Part::taken;
   const Seq after = entry.seq - 1;
-  const bool chains = !state.coverage.empty() && after == state.tail;
-  const bool follows_told_head = told_head && after == *told_head && after >= state.tail;
+  // What changed this row is on no page any more if it is not above `touched`: the row as it was sent is too old.
+  const bool news = state.coverage.empty() || entry.seq > state.touched;
+  const bool chains = news && !state.coverage.empty() && after == state.tail;
+  const bool follows_told_head = news && told_head && after == *told_head && after >= state.tail;
   const bool first_held = state.coverage.empty() && settled;
   if (!chains && !follows_told_head && !first_held)
     return settled ? pass_over(held, entry, item.conversation) : Part::waits;
   ws_.edit(*held);
-  const bool harmless = touches_nothing(entry.kind);
-  if (state.coverage.empty()) {
-    state.touched = harmless ? entry.seq : after;
-  } else if (state.touched == after && harmless) {
-    state.touched = entry.seq;
-  }
+  if (state.coverage.empty()) state.touched = held->since.from = after;
+  if (state.touched == after && applied) state.touched = entry.seq;
+  gain(*held, entry.seq);
   state.tail = entry.seq;
   cover(*held, {after, entry.seq}, {});
   take_row(*held, entry, Seq(0));
-  if (!harmless) {
+  if (!applied) {
     held->want_sync = true;
     want(*held);
   }
@@ -103,8 +90,8 @@ Conversations::Part Conversations::take_entry(const PushItem& item, std::optiona
 Conversations::Part Conversations::pass_over(Held* held, const Entry& entry, const ConversationId& id) {
   const RowNote note = note_of(entry, ws_.device().user);
   if (held && entry.seq > held->state.tail) {
-    held->want_sync = entry.seq > held->state.touched;
-    if (!held->want_sync) held->want_newest = true;  // what is held came from further down
+    const bool above_touched = entry.seq > held->state.touched;
+    (above_touched ? held->want_sync : held->want_newest) = true;  // newest: what is held came from further down
     want(*held);
   }
   if (!note.mine || entry.client_msg_id.empty()) return Part::taken;
@@ -126,16 +113,22 @@ Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& s
   return state.coverage.empty() ? Seq() : state.coverage.ranges().front().after;
 }
 
-void Conversations::take_row(Held& held, const Entry& entry, NotifyAbove notify_above) {
-  const RowNote note = note_of(entry, ws_.device().user);
+void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) {
+  if (changes_target(entry.kind)) return;  // it shows in the row it changed
+  RowNote note = note_of(entry, ws_.device().user);
   if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
   const auto found = held.notes.find(note.seq);
   const bool shown = found != held.notes.end();
   if (shown && !found->second.provisional && !outranks(note, found->second)) return;
+  if (shown && outranks(found->second, note)) {
+    // A stand-in that has heard of its change first.
+    if (const auto further = ws_.row(held, note.seq)) entry = brought_to(std::move(entry), *further);
+    note = note_of(entry, ws_.device().user);
+  }
   const bool dead = note.state >= MessageState::recalled;
   MessageEvent event;
   event.conversation = held.id();
-  event.entry = std::make_shared<const Entry>(entry);
+  event.entry = std::make_shared<const Entry>(std::move(entry));
   event.appeared = !shown;
   const bool news = !shown && note.countable && !note.mine && !dead;
   event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));

@@ -52,6 +52,7 @@ class Conversations {
   bool covered_back_to(const ConversationId& id, std::int64_t server_time);
 
   // The connection.
+  void on_welcome();
   void on_link_down();
   void on_conversation_page(const Pending& asked, const ConversationPage& page);
   void on_history_page(const Pending& asked, const HistoryPage& page);
@@ -59,16 +60,27 @@ class Conversations {
   void work();
   /// Steady time at which work() has something to do again, if nothing else happens.
   std::optional<std::int64_t> next_work_ms() const;
+  /// Nothing is being asked or waits to be.
+  bool settled() const;
 
  private:
   /// New rows above this are notified of; nothing: none is. What lies below all that is held is history: it was there
   /// before, or was held once and given up.
   using NotifyAbove = std::optional<Seq>;
   static NotifyAbove lowest_held(const ConversationState& state);
+  // Changes of older rows.
+  bool take_change(Held& held, const std::shared_ptr<const Entry>& change);
+  void keep(Held& held, const std::shared_ptr<const Entry>& change);
+  static Entry with_changes(const Held& held, Entry row);
+  static bool too_old(const Held& held, Seq as_of, Seq complete_from);
+  static void gain(Held& held, Seq as_of);
+  void jump_touched(Held& held, Seq to);
+  void want_changes(Held& held);
+
   Part pass_over(Held* held, const Entry& entry, const ConversationId& id);
   /// A row of our own, shown until the server's comes with its place in the coverage.
   void take_uncovered(Held& held, const Entry& entry);
-  void take_row(Held& held, const Entry& entry, NotifyAbove notify_above);
+  void take_row(Held& held, Entry entry, NotifyAbove notify_above);
   void take_messages(Held& held, const Change& change);
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
   void bound_ranges(Held& held);
@@ -78,7 +90,9 @@ class Conversations {
   void want(Held& held);
   void look(Held& held);
   bool want_newest(Held& held);
+  bool ask_if_ready(Held& held);
   void ask_next(Held& held);
+  void ask_for_changes(Held& held);
   void ask_again(Held& held, const Pending& asked);
   void stop_asking(Held& held);
 

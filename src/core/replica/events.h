@@ -8,11 +8,12 @@
 #include <variant>
 
 #include "base/error.h"
+#include "core/replica/state.h"
 #include "core/results.h"
 
 namespace tidemark::replica {
 
-/// A row became visible or changed.
+/// A row became visible or changed. What changes another row (an edit, a recall) is told as the change of that row.
 struct MessageEvent {
   ConversationId conversation;
   std::shared_ptr<const Entry> entry;
@@ -51,9 +52,25 @@ struct OutboxEvent {
   std::optional<Error> error;
 };
 
-/// A change (read, mark unread) was refused for good.
+enum class ChangeOutcome : std::uint8_t {
+  queued = 1,  // stored here; the row changes when the log says so
+  done,
+};
+
+/// A recall or an edit of this user's is on its way, or has been answered.
+struct ChangeEvent {
+  ConversationId conversation;
+  MutationKind kind = MutationKind::recall;
+  Seq seq;  // of the message
+  ChangeOutcome outcome = ChangeOutcome::queued;
+};
+
+/// A change (read, mark unread, recall, edit) was refused for good.
 struct ChangeRefusedEvent {
   ConversationId conversation;
+  MutationKind kind = MutationKind::read;
+  Seq seq;    // of the message, or read up to there
+  Body body;  // of an edit: the text is kept for its user
   Error error;
 };
 
@@ -80,7 +97,7 @@ struct LinkEvent {
   std::string kick;            // code of a kick, or empty
 };
 
-using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeRefusedEvent, LostEvent,
-                           HistoryEvent, LinkEvent>;
+using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
+                           LostEvent, HistoryEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

@@ -43,4 +43,11 @@ const MemoryStore::Stored* MemoryStore::conversation(const ConversationId& id) c
   return found == conversations_.end() ? nullptr : &found->second;
 }
 
+std::shared_ptr<const Entry> MemoryStore::row(const ConversationId& id, Seq seq) const {
+  const Stored* stored = conversation(id);
+  if (stored == nullptr) return nullptr;
+  const auto found = stored->rows.find(seq);
+  return found == stored->rows.end() ? nullptr : found->second.entry;
+}
+
 }  // namespace tidemark::replica

@@ -23,6 +23,8 @@ class MemoryStore {
   };
   const std::map<ConversationId, Stored>& conversations() const { return conversations_; }
   const Stored* conversation(const ConversationId& id) const;
+  /// Null when there is none.
+  std::shared_ptr<const Entry> row(const ConversationId& id, Seq seq) const;
   const std::map<std::uint64_t, OutboxItem>& outbox() const { return outbox_; }
   const std::map<std::uint64_t, MutationItem>& mutations() const { return mutations_; }
   const DeviceState& device() const { return device_; }

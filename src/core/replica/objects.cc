@@ -5,6 +5,7 @@
 
 #include "core/conversation_id.h"
 #include "core/preview.h"
+#include "core/replica/fold.h"
 
 namespace tidemark::replica {
 namespace {
@@ -29,6 +30,13 @@ std::uint64_t echo_of(std::string_view client_msg_id) {
   std::uint64_t echo = 0;
   for (std::size_t i = 0; i < sizeof echo; ++i) echo = echo << 8 | digest[i];
   return echo;
+}
+
+std::size_t body_bytes(const Body& body) {
+  std::size_t bytes =
+      body.type.size() + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
+  for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size() + 8;
+  return bytes;
 }
 
 RowNote note_of(const Entry& entry, const UserId& me) {
@@ -98,6 +106,8 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (entry.seq <= object.head_seq) return;
   object.head_seq = entry.seq;
   if (entry.config) object.title = entry.config->title;
+  // Where it shows in the list, in unread number or preview, a summary came along.
+  if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
   if (!entry.countable()) return;
   object.top = entry.seq;
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;

@@ -12,6 +12,9 @@ namespace tidemark::replica {
 /// By what an own message is known again without its id.
 std::uint64_t echo_of(std::string_view client_msg_id);
 
+/// What of a body counts towards its limit.
+std::size_t body_bytes(const Body& body);
+
 /// What the rules need of a row.
 RowNote note_of(const Entry& entry, const UserId& me);
 
@@ -25,7 +28,8 @@ Seq unread_floor(const Change& object);
 /// here and the server has not answered stays visible.
 bool apply_summary(ConversationState& state, const Held& held, const Change& summary);
 
-/// Head, place, preview and unread number after one entry that follows what is held, pushed without a summary.
+/// Head, place, preview, unread number and last change after one entry that follows what is held, pushed without a
+/// summary.
 void derive(ConversationState& state, const PushItem& item, const UserId& me);
 
 /// Moves the read pointer up to `read`; the unread number falls at once. Exact when the rows decide it.

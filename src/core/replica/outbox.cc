@@ -4,6 +4,8 @@
 
 #include "core/conversation_id.h"
 #include "core/params.h"
+#include "core/planted.h"
+#include "core/replica/objects.h"
 
 namespace tidemark::replica {
 namespace {
@@ -11,13 +13,6 @@ namespace {
 /// A server takes ids whose time lies a little ahead of its own, so an echo may be that much older than its id says;
 /// what the server is configured to take is not known here, hence a wide margin.
 constexpr std::int64_t kSearchMarginMs = 6 * CoreParams{}.future_ms;
-
-std::size_t body_bytes(const Body& body) {
-  std::size_t bytes =
-      body.type.size() + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
-  for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size() + 8;
-  return bytes;
-}
 
 Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
   if (draft.to.empty() == draft.conversation.empty())
@@ -58,6 +53,9 @@ Result<std::uint64_t> Outbox::add(const Draft& draft) {
   item.client_msg_id = make_uuid_v7(item.id_time_ms, ws_.dice.uuid_random());
   item.body = draft.body;
   item.reply_to = draft.reply_to;
+  if (planted(Fault::quote_embeds_text) && draft.reply_to)
+    if (const Held* held = ws_.find(conversation); held && held->notes.contains(draft.reply_to))
+      if (const auto quoted = ws_.row(*held, draft.reply_to)) item.body.text += " > " + quoted->body.text;
   item.mentions = draft.mentions;
   item.priority = draft.priority;
   by_echo_[{conversation, item.client_msg_id}] = local_id;

@@ -6,11 +6,12 @@
 
 namespace tidemark::replica {
 
-ReadMarks::ReadMarks(Workspace& workspace, const StoreImage& image) : ws_(workspace) {
+ReadMarks::ReadMarks(Workspace& workspace, Mutations& mutations, const StoreImage& image)
+    : ws_(workspace), mutations_(mutations) {
   for (const MutationItem& item : image.mutations) {
-    open_[item.number].item = item;
+    if (item.kind != MutationKind::read && item.kind != MutationKind::mark_unread) continue;
     if (Held* held = ws_.find(item.conversation)) {
-      ++held->mutations_open;
+      ++held->marks_open;
       held->local_flag = item.kind == MutationKind::mark_unread;
     }
   }
@@ -55,8 +56,7 @@ Result<void> ReadMarks::mark_unread(const ConversationId& id) {
 
 // ---------------------------------------------------------------------------------------------------- asking
 
-void ReadMarks::on_welcome(std::uint64_t highest_mutation) {
-  if (ws_.device().next_mutation <= highest_mutation) ws_.edit_device().next_mutation = highest_mutation + 1;
+void ReadMarks::on_welcome() {
   for (const auto& [id, held] : ws_.conversations)
     if (held.state.wants_read || held.state.wants_unread) wanting_.insert(id);
 }
@@ -66,23 +66,20 @@ void ReadMarks::work() {
     Held* held = ws_.find(*it);
     const bool wants = held && (held->state.wants_read || held->state.wants_unread);
     if (!wants) {
-      if (held && held->mutations_open == 0) held->local_flag.reset();
+      if (held && held->marks_open == 0) held->local_flag.reset();
       it = wanting_.erase(it);
       continue;
     }
     // One at a time for a conversation: meanwhile further moves of the pointer become one.
     // What the server has not told of yet may be none of its conversations.
-    if (!held->state.stale && held->mutations_open == 0 && open_.size() < ws_.options.mutations_max) number_next(*held);
+    if (!held->state.stale && held->marks_open == 0 && !mutations_.full()) number_next(*held);
     ++it;
   }
-  for (auto& [number, open] : open_)
-    if (!open.in_flight && ws_.ready(open.retry)) ask(open);
 }
 
 void ReadMarks::number_next(Held& held) {
   ConversationState& state = ws_.edit(held);
   MutationItem item;
-  item.number = ws_.edit_device().next_mutation++;
   item.conversation = held.id();
   if (state.wants_read) {
     state.wants_read = false;
@@ -92,55 +89,21 @@ void ReadMarks::number_next(Held& held) {
     state.wants_unread = false;
     item.kind = MutationKind::mark_unread;
   }
-  ++held.mutations_open;
-  ws_.out.batch.mutations.push_back(item);
-  open_[item.number].item = item;
-}
-
-void ReadMarks::ask(Open& open) {
-  open.in_flight = true;
-  Pending pending;
-  pending.kind = Pending::Kind::mutate;
-  pending.conversation = open.item.conversation;
-  pending.key = open.item.number;
-  ws_.ask(Mutate{open.item}, std::move(pending));
-}
-
-std::optional<std::int64_t> ReadMarks::next_work_ms() const {
-  std::optional<std::int64_t> next;
-  for (const auto& [number, open] : open_)
-    if (!open.in_flight) ws_.sooner(next, open.retry.not_before_ms);
-  return next;
-}
-
-void ReadMarks::on_link_down() {
-  for (auto& [number, open] : open_) {
-    open.in_flight = false;
-    open.retry = {};
-  }
+  ++held.marks_open;
+  mutations_.add(std::move(item));
 }
 
 // --------------------------------------------------------------------------------------------------- answers
 
-void ReadMarks::close(std::uint64_t number) {
-  const auto found = open_.find(number);
-  if (found == open_.end()) return;
-  if (Held* held = ws_.find(found->second.item.conversation)) {
-    --held->mutations_open;
-    if (held->mutations_open == 0 && !held->state.wants_read && !held->state.wants_unread) held->local_flag.reset();
-  }
-  open_.erase(found);
-  std::erase_if(ws_.out.batch.mutations, [&](const MutationItem& item) { return item.number == number; });
-  ws_.out.batch.mutations_removed.push_back(number);
+void ReadMarks::close(Held& held) {
+  if (held.marks_open > 0) --held.marks_open;  // not of one that was dropped and came anew
+  if (held.marks_open == 0 && !held.state.wants_read && !held.state.wants_unread) held.local_flag.reset();
 }
 
-void ReadMarks::on_mutated(const Pending& asked, const MutatedReply& reply) {
-  const auto found = open_.find(asked.key);
-  if (found == open_.end()) return;
-  const MutationItem item = found->second.item;
-  close(asked.key);
+void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) {
   Held* held = ws_.find(item.conversation);
   if (held == nullptr) return;
+  close(*held);
   ConversationState& state = ws_.edit(*held);
   // Clamped: what comes above the head is born unread.
   if (reply.clamped) state.local_read = std::min(state.local_read, reply.read);
@@ -150,21 +113,14 @@ void ReadMarks::on_mutated(const Pending& asked, const MutatedReply& reply) {
   state.object.unread_flag = held->local_flag.value_or(state.server_flag);
 }
 
-void ReadMarks::on_refused(const Pending& asked, const Error& error) {
-  const auto found = open_.find(asked.key);
-  if (found == open_.end()) return;
-  if (error_info(error.code).retryable) {
-    found->second.in_flight = false;
-    return ws_.fail(found->second.retry, error.retry_after_ms);
-  }
-  const MutationItem item = found->second.item;
-  close(asked.key);
+void ReadMarks::on_refused(const MutationItem& item, const Error& error) {
   Held* held = ws_.find(item.conversation);
   if (held == nullptr) return;
+  close(*held);
   if (error.code != ErrorCode::MUTATION_EXPIRED && error.code != ErrorCode::MUTATION_CONFLICT) {
     ConversationState& refused = ws_.edit(*held);
     refused.object.unread_flag = held->local_flag.value_or(refused.server_flag);
-    return ws_.raise(ChangeRefusedEvent{item.conversation, error});
+    return ws_.raise(ChangeRefusedEvent{item.conversation, item.kind, item.seq, {}, error});
   }
   // The number is spent, the change is not: merged by max, it may be made again under a new one.
   ConversationState& state = ws_.edit(*held);

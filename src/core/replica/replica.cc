@@ -4,12 +4,14 @@
 
 namespace tidemark::replica {
 
-Replica::Replica(Options options, const StoreImage& image)
-    : ws_(options, image),
+Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
+    : ws_(options, image, std::move(stored_row)),
       conversations_(ws_, [this](const ConversationId& id, const Entry& entry) { outbox_.take_own_row(id, entry); }),
       index_(ws_, conversations_),
       outbox_(ws_, conversations_, index_, image),
-      marks_(ws_, image) {}
+      mutations_(ws_, image),
+      marks_(ws_, mutations_, image),
+      changes_(ws_, mutations_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
 
@@ -39,7 +41,7 @@ void Replica::on_disconnected(Now now) {
   index_.on_link_down();
   conversations_.on_link_down();
   outbox_.on_link_down();
-  marks_.on_link_down();
+  mutations_.on_link_down();
   show_link();
 }
 
@@ -83,7 +85,7 @@ struct Replica::Dispatch {
     if (const auto pending = asked(Pending::Kind::send)) replica.outbox_.on_sent(*pending, reply);
   }
   void operator()(MutatedReply& reply) const {
-    if (const auto pending = asked(Pending::Kind::mutate)) replica.marks_.on_mutated(*pending, reply);
+    if (const auto pending = asked(Pending::Kind::mutate)) replica.on_mutated(*pending, reply);
   }
   void operator()(HeartbeatAnswer& answer) const {
     if (!asked(Pending::Kind::heartbeat)) return;
@@ -130,7 +132,9 @@ void Replica::on_welcome(const Welcome& welcome) {
   ws_.welcomed = true;
   learn_time(welcome.server_time);
   index_.on_welcome(welcome);
-  marks_.on_welcome(welcome.highest_mutation);
+  conversations_.on_welcome();
+  mutations_.on_welcome(welcome.highest_mutation);
+  marks_.on_welcome();
 }
 
 /// Ids of sends carry server time; the offset of this clock follows every answer that tells it.
@@ -156,10 +160,25 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
     case Pending::Kind::send:
       return outbox_.on_refused(asked, error);
     case Pending::Kind::mutate:
-      return marks_.on_refused(asked, error);
+      return on_mutation_refused(asked, error);
     case Pending::Kind::heartbeat:
       return;
   }
+}
+
+void Replica::on_mutated(const Pending& asked, const MutatedReply& reply) {
+  const auto item = mutations_.close(asked.key);
+  if (!item) return;
+  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_done(*item);
+  marks_.on_mutated(*item, reply);
+}
+
+void Replica::on_mutation_refused(const Pending& asked, const Error& error) {
+  if (error_info(error.code).retryable) return mutations_.put_off(asked.key, error);
+  const auto item = mutations_.close(asked.key);
+  if (!item) return;
+  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_refused(*item, error);
+  marks_.on_refused(*item, error);
 }
 
 void Replica::on_hello_refused(const Error& error) {
@@ -213,6 +232,21 @@ Result<void> Replica::mark_unread(Now now, const ConversationId& conversation) {
   return done;
 }
 
+Result<void> Replica::recall(Now now, const ConversationId& conversation, Seq seq) {
+  begin(now);
+  auto done = changes_.recall(conversation, seq);
+  work();
+  return done;
+}
+
+Result<void> Replica::edit(Now now, const ConversationId& conversation, Seq seq, const Body& body,
+                           std::optional<Seq> base_revision) {
+  begin(now);
+  auto done = changes_.edit(conversation, seq, body, base_revision);
+  work();
+  return done;
+}
+
 void Replica::open(Now now, const ConversationId& conversation) {
   begin(now);
   conversations_.open(conversation);
@@ -254,7 +288,8 @@ void Replica::work() {
     outbox_.work();  // may want a run of sync, or rows of a conversation
     index_.work();
     conversations_.work();
-    marks_.work();
+    marks_.work();  // gives numbers
+    mutations_.work();
   }
   show_link();
 }
@@ -275,9 +310,10 @@ Outputs Replica::take_outputs() {
 }
 
 bool Replica::settled() const {
-  return link_ == LinkState::in_step && index_.held_items() == 0 && marks_.settled() &&
-         std::ranges::all_of(ws_.pending(),
-                             [](const auto& entry) { return entry.second.kind == Pending::Kind::heartbeat; });
+  return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && marks_.settled() &&
+         mutations_.empty() && std::ranges::all_of(ws_.pending(), [](const auto& entry) {
+           return entry.second.kind == Pending::Kind::heartbeat;
+         });
 }
 
 std::int64_t Replica::next_tick_ms() const {
@@ -286,7 +322,7 @@ std::int64_t Replica::next_tick_ms() const {
   for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
   if (!ws_.welcomed) return next;
   for (const auto& wanted : {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(),
-                             outbox_.next_work_ms(), marks_.next_work_ms()})
+                             outbox_.next_work_ms(), mutations_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

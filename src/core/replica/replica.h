@@ -7,8 +7,10 @@
 // holds: whatever the lost one had done beyond that happens again.
 #pragma once
 
+#include "core/replica/changes.h"
 #include "core/replica/conversations.h"
 #include "core/replica/index_line.h"
+#include "core/replica/mutations.h"
 #include "core/replica/outbox.h"
 #include "core/replica/read_marks.h"
 #include "core/replica/workspace.h"
@@ -18,7 +20,8 @@ namespace tidemark::replica {
 /// Not thread-safe. Neither copied nor moved: its parts know each other.
 class Replica {
  public:
-  Replica(Options options, const StoreImage& image);
+  /// `stored_row` is asked, during an input, for a row that the input changes.
+  Replica(Options options, const StoreImage& image, RowSource stored_row);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
@@ -41,6 +44,13 @@ class Replica {
   /// CONVERSATION_NOT_FOUND when the device does not hold it; a seq beyond the head means the head.
   Result<void> mark_read(Now now, const ConversationId& conversation, Seq seq);
   Result<void> mark_unread(Now now, const ConversationId& conversation);
+  /// Takes back a message of the user's own, for everybody; it changes when the log says so. ChangeEvents tell that it
+  /// is queued and done, a ChangeRefusedEvent that it will not be. CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND,
+  /// FORBIDDEN, MESSAGE_DELETED, LIMIT_REACHED.
+  Result<void> recall(Now now, const ConversationId& conversation, Seq seq);
+  /// Gives it another body, likewise; with `base_revision` only if it still has that revision. Also TOO_LARGE.
+  Result<void> edit(Now now, const ConversationId& conversation, Seq seq, const Body& body,
+                    std::optional<Seq> base_revision = std::nullopt);
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);
@@ -74,6 +84,8 @@ class Replica {
   void greet();
   void on_welcome(const Welcome& welcome);
   void on_refused(const Pending& asked, const Error& error);
+  void on_mutated(const Pending& asked, const MutatedReply& reply);
+  void on_mutation_refused(const Pending& asked, const Error& error);
   void on_hello_refused(const Error& error);
   void learn_time(std::int64_t server_time);
   bool unanswered_too_long() const;
@@ -83,7 +95,9 @@ class Replica {
   Conversations conversations_;
   IndexLine index_;
   Outbox outbox_;
+  Mutations mutations_;
   ReadMarks marks_;
+  Changes changes_;
   LinkState link_ = LinkState::offline;
 };
 

@@ -228,10 +228,21 @@ class TestServer {
   }
   void answer(TestLink& link, std::uint64_t id, const Mutate& mutate) {
     MutateCommand command{link.user, link.device, link.install, mutate.item.number, {}};
-    if (mutate.item.kind == MutationKind::read) {
-      command.change = ReadCommand{link.user, mutate.item.conversation, mutate.item.seq};
-    } else {
-      command.change = MarkUnreadCommand{link.user, mutate.item.conversation};
+    const MutationItem& item = mutate.item;
+    switch (item.kind) {
+      case MutationKind::read:
+        command.change = ReadCommand{link.user, item.conversation, item.seq};
+        break;
+      case MutationKind::mark_unread:
+        command.change = MarkUnreadCommand{link.user, item.conversation};
+        break;
+      case MutationKind::recall:
+        command.change = RecallCommand{link.user, link.device, item.conversation, item.seq, false};
+        break;
+      case MutationKind::edit:
+        command.change =
+            EditCommand{link.user, link.device, item.conversation, item.seq, item.body, item.base_revision};
+        break;
     }
     const auto result = run(command);
     if (!result) return link.down.push_back({id, result.error()});
@@ -267,7 +278,8 @@ class TestDevice {
   void start() {
     options.seed = {++starts_ * 7919, std::hash<std::string>{}(store.device().install.value) | 1};
     up.clear();
-    replica = std::make_unique<Replica>(options, store.image());
+    replica = std::make_unique<Replica>(options, store.image(),
+                                        [this](const ConversationId& id, Seq seq) { return store.row(id, seq); });
   }
 
   void connect() {

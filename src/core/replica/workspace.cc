@@ -54,13 +54,17 @@ std::string Dice::install_id() {
   return id;
 }
 
-Workspace::Workspace(Options opts, const StoreImage& image) : options(opts), dice(opts.seed), device_(image.device) {
+Workspace::Workspace(Options opts, const StoreImage& image, RowSource stored_row)
+    : options(opts), dice(opts.seed), stored_row_(std::move(stored_row)), device_(image.device) {
   for (int i = 0; i < 8; ++i) dice.next();  // neighbouring seeds part quickly
   for (const ConversationState& state : image.conversations) {
     Held& held = conversations[state.id()];
     held.state = state;
     if (const auto rows = image.rows.find(state.id()); rows != image.rows.end())
-      for (const RowNote& note : rows->second) held.notes[note.seq] = note;
+      for (const RowNote& note : rows->second) {
+        held.notes[note.seq] = note;
+        if (note.provisional) held.stand_ins.insert(note.seq);
+      }
   }
 }
 
@@ -100,7 +104,18 @@ void Workspace::drop(const ConversationId& id) {
 void Workspace::store_row(Held& held, std::shared_ptr<const Entry> entry, const RowNote& note) {
   edit(held);
   held.notes[note.seq] = note;
+  if (note.provisional)
+    held.stand_ins.insert(note.seq);
+  else
+    held.stand_ins.erase(note.seq);
   out.batch.rows.push_back({held.id(), std::move(entry), note});
+}
+
+std::shared_ptr<const Entry> Workspace::row(const Held& held, Seq seq) const {
+  const auto fresh = std::ranges::find_if(out.batch.rows.rbegin(), out.batch.rows.rend(), [&](const StoredRow& row) {
+    return row.note.seq == seq && row.conversation == held.id();
+  });
+  return fresh != out.batch.rows.rend() ? fresh->entry : stored_row_(held.id(), seq);
 }
 
 void Workspace::drop_rows(Held& held, Interval range) {
@@ -109,6 +124,7 @@ void Workspace::drop_rows(Held& held, Interval range) {
   if (first == last) return;
   edit(held);
   held.notes.erase(first, last);
+  held.stand_ins.erase(held.stand_ins.upper_bound(range.after), held.stand_ins.upper_bound(range.to));
   std::erase_if(out.batch.rows, [&](const StoredRow& row) {
     return row.conversation == held.id() && row.note.seq > range.after && row.note.seq <= range.to;
   });

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -36,7 +38,7 @@ struct Options {
   std::int64_t answer_ms = 30'000;  // a link that leaves a request unanswered so long is given up
   std::int64_t retry_min_ms = 1'000;
   std::int64_t retry_max_ms = 30'000;
-  std::size_t held_items_max = 64;  // pushes that wait for earlier ones
+  std::size_t held_items_max = 64;  // pushes that wait for earlier ones; changes that wait for a page
   std::size_t held_bytes_max = 65'536;
   std::size_t outbox_max = 1'000;
   std::size_t sends_in_flight_max = 32;
@@ -74,16 +76,26 @@ struct Retry {
   std::uint32_t failures = 0;
 };
 
+/// What came one by one while a pull is open: a page that was read before it can be brought up to date with it.
+struct Since {
+  Seq from;                                             // every entry in (from, touched] was received by itself
+  std::map<Seq, std::shared_ptr<const Entry>> changes;  // those that change another row
+  std::size_t bytes = 0;
+  std::optional<Seq> gained_as_of;  // rows that were taken in meanwhile are at least as of this
+};
+
 /// A conversation as the device holds it, with what it is about to do for it.
 struct Held {
   ConversationState state;
   std::map<Seq, RowNote> notes;
-  Coverage hidden;                   // known in this run to show nothing
-  std::optional<bool> local_flag;    // the unread flag as last set here, while that is not answered
-  std::uint32_t mutations_open = 0;  // numbered and not answered
+  Coverage hidden;                 // known in this run to show nothing
+  std::set<Seq> stand_ins;         // provisional rows
+  std::optional<bool> local_flag;  // the unread flag as last set here, while that is not answered
+  std::uint32_t marks_open = 0;    // read pointers and flags that are numbered and not answered
 
   // At most one pull is in flight for a conversation; these wait for their turn.
   std::optional<std::uint64_t> pull;
+  Since since;  // the pull was asked
   bool want_newest = false;
   bool want_sync = false;
   std::set<Seq> refetch;  // rows dropped for changes that a restore lost
@@ -107,14 +119,18 @@ struct Pending {
   std::int64_t asked_ms = 0;
   ConversationId conversation;
   std::uint64_t key = 0;       // local id of a send, number of a mutation
-  Seq touched;                 // conversation_sync: asked after this
+  Seq touched;                 // conversation_sync, history: where it stood
+  Seq changed;                 // conversation_sync: the last change that its object told of
   std::optional<Seq> before;   // history
   std::optional<Seq> forward;  // history: asked after this
 };
 
+/// A row as it is stored by the batches handed out so far; null when there is none or it cannot be read.
+using RowSource = std::function<std::shared_ptr<const Entry>(const ConversationId&, Seq)>;
+
 class Workspace {
  public:
-  Workspace(Options opts, const StoreImage& image);
+  Workspace(Options opts, const StoreImage& image, RowSource stored_row);
 
   const Options options;
   Now now;
@@ -132,7 +148,11 @@ class Workspace {
   /// A conversation that was not held; stands with a blank object until the server says more.
   Held& create(const ConversationId& id);
   void drop(const ConversationId& id);
+  /// Those changed in this input.
+  const std::map<ConversationId, std::optional<ConversationState>>& edited() const { return dirty_; }
   void store_row(Held& held, std::shared_ptr<const Entry> entry, const RowNote& note);
+  /// As this input leaves it; null when it cannot be read.
+  std::shared_ptr<const Entry> row(const Held& held, Seq seq) const;
   void drop_rows(Held& held, Interval range);
 
   void raise(Event event) { out.events.push_back(std::move(event)); }
@@ -164,6 +184,7 @@ class Workspace {
  private:
   void flush(const ConversationId& id, const std::optional<ConversationState>& before);
 
+  RowSource stored_row_;
   DeviceState device_;
   bool device_dirty_ = false;
   std::map<ConversationId, std::optional<ConversationState>> dirty_;  // as before the input; nothing: is new

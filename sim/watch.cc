@@ -1,0 +1,292 @@
+// What is checked while a run goes on: of each round as it is published, of each input as a device stores it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/world.h"
+
+namespace tidemark::sim {
+namespace {
+
+bool kills(EntryKind kind) {
+  return kind == EntryKind::recall || kind == EntryKind::deletion;
+}
+
+/// The row is in a state from before the change. The edit of a message that is dead by now says nothing any more.
+bool lags(const Entry& row, const Entry& change, const Entry& truth) {
+  if (row.dead()) return false;
+  return kills(change.kind) || (row.revision < change.seq && !truth.dead());
+}
+
+int rank_of(const Entry& row) {
+  return row.dead() ? 2 : row.state == MessageState::edited ? 1 : 0;
+}
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------------------- the server
+
+void World::on_published(const Outcome& outcome) {
+  const auto snapshot = server_.snapshot();
+  std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
+  for (const Notice& notice : outcome.notices) {
+    if (!notice.entry) continue;
+    book_.read_on(*snapshot, notice.conversation);
+    if (notice.entry->kind == EntryKind::edit)
+      book_.note_text(notice.conversation, notice.entry->target, notice.entry->seq, notice.entry->body.text);
+    for (const Receiver& receiver : notice.receivers)
+      told[{notice.conversation, notice.entry->seq}].insert(receiver.user);
+  }
+  for (const auto& [done, answer] : outcome.answers) {
+    if (!answer) continue;
+    const auto* sent = std::get_if<SentReply>(&*answer);
+    if (sent == nullptr) continue;
+    book_.read_on(*snapshot, sent->conversation);
+    if (book_.entry(sent->conversation, sent->seq) == nullptr)
+      throw Violation(
+          "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
+  }
+  for (const Notice& notice : outcome.notices)
+    if (notice.entry) check_notice(notice, told.at({notice.conversation, notice.entry->seq}));
+}
+
+/// `told`: of its entry, by this and other notices.
+void World::check_notice(const Notice& notice, const std::set<UserId>& told) const {
+  const Entry& entry = *notice.entry;
+  const std::string named = fmt::format("{}:{}", notice.conversation.value, entry.seq.value);
+  if (book_.entry(notice.conversation, entry.seq) == nullptr)
+    throw Violation("I3", named + " is pushed before it is durable");
+  for (const Receiver& receiver : notice.receivers) {
+    const Sight sight = book_.sight(notice.conversation, receiver.user);
+    const bool shows_target = entry.kind == EntryKind::edit && entry.body != Body();
+    if (!sight.sees(entry.seq) || (shows_target && !sight.sees(entry.target)))
+      throw Violation("I10", fmt::format("{} is pushed to {}, who may not see it", named, receiver.user.value));
+  }
+  // Everybody in period is told of it.
+  for (const UserId& user : users_)
+    if (book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user))
+      throw Violation("I5", fmt::format("{} is not told of {}", user.value, named));
+}
+
+/// From now on what these recalls took back is nowhere in what leaves.
+void World::on_telling(const Outcome& outcome) {
+  for (const Notice& notice : outcome.notices)
+    if (notice.entry && kills(notice.entry->kind)) forget_texts(notice.conversation, notice.entry->target);
+}
+
+void World::on_started() {
+  look_at_log();
+  for (const auto& [id, log] : book_.logs())
+    for (const auto& [seq, entry] : log)
+      if (entry.dead()) forget_texts(id, seq);
+}
+
+void World::forget_texts(const ConversationId& id, Seq seq) {
+  for (const auto& [revision, text] : book_.texts(id, seq)) gone_.add(text);
+}
+
+void World::look_at_log() {
+  book_.read(*server_.snapshot());
+}
+
+// --------------------------------------------------------------------------------------------------- the devices
+
+void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
+  Seen& seen = seen_[&device];
+  for (const replica::StoredRow& row : batch.rows)
+    if (!row.note.provisional) check_stored(device, row);
+  for (const replica::ConversationState& state : batch.conversations) {
+    if (run_.tracing)
+      device.tell(fmt::format("stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}, touched {} tail {}",
+                              state.id().value, state.object.head_seq.value, state.object.touch_seq.value,
+                              state.object.mark.value, state.object.read.value, state.local_read.value,
+                              state.object.unread.count, state.object.unread.exact ? "" : "+", state.touched.value,
+                              state.tail.value));
+    Seq& read = seen.read[state.id()];
+    if (state.object.read < read && !state.stale)
+      throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
+                                        state.id().value, state.object.read.value, read.value));
+    read = std::max(read, state.object.read);
+  }
+  check_touched(device, batch);
+  for (const ConversationId& id : batch.dropped) seen.read.erase(id);
+  if (!batch.device) return;
+  const Mark mark = batch.device->cursor.mark;
+  if (mark < seen.cursor && !batch.device->cursor.empty())
+    throw Violation("I6", device.name().shown + "'s cursor goes back");
+  seen.cursor = mark;
+}
+
+/// A row is one that the log had at some time, and may be seen.
+void World::check_stored(const SimDevice& device, const replica::StoredRow& row) {
+  const ConversationId& id = row.conversation;
+  const Entry& entry = *row.entry;
+  const auto known = [&] {
+    const Entry* truth = book_.entry(id, entry.seq);
+    return truth != nullptr && rank_of(entry) <= rank_of(*truth) && entry.revision <= truth->revision;
+  };
+  if (!known() && server_.up()) look_at_log();
+  const std::string named = fmt::format("{}:{} on {}", id.value, entry.seq.value, device.name().shown);
+  if (!known()) throw Violation("I3", named + " is not in the log, or not in this state");
+  const Entry& truth = *book_.entry(id, entry.seq);
+  if (!book_.sight(id, device.user()).sees(entry.seq)) throw Violation("I10", named + " may not be seen");
+  if (truth.sender != entry.sender) throw Violation("I2", named + " is of somebody else");
+  if (!entry.countable() || entry.dead()) return;
+  const LogBook::Texts& texts = book_.texts(id, entry.seq);
+  const auto said = texts.find(entry.revision);
+  // What was edited again before anybody looked is not known.
+  if (said != texts.end() && said->second != entry.body.text)
+    throw Violation("I2", named + " says something else than the log");
+}
+
+/// A device has applied every change up to `touched` to all rows that it holds, and no row goes back.
+void World::check_touched(const SimDevice& device, const replica::StoreBatch& batch) const {
+  const auto after = [&](const ConversationId& id, Seq seq) -> const replica::StoredRow* {
+    const auto fresh = std::ranges::find_if(batch.rows.rbegin(), batch.rows.rend(), [&](const auto& row) {
+      return row.note.seq == seq && row.conversation == id;
+    });
+    if (fresh != batch.rows.rend()) return &*fresh;
+    const bool dropped = std::ranges::any_of(batch.dropped_rows, [&](const auto& rows) {
+      return rows.first == id && rows.second.after < seq && seq <= rows.second.to;
+    });
+    const auto* stored = device.store().conversation(id);
+    if (dropped || stored == nullptr || !stored->rows.contains(seq)) return nullptr;
+    return &stored->rows.at(seq);
+  };
+  const auto fault = [&](const ConversationId& id, Seq seq, Seq touched) {
+    throw Violation("I7", fmt::format("{}:{} on {} is older than the changes up to {} which it says to have", id.value,
+                                      seq.value, device.name().shown, touched.value));
+  };
+  std::map<ConversationId, Seq> touched;
+  for (const replica::ConversationState& state : batch.conversations) {
+    touched[state.id()] = state.touched;
+    const auto* stored = device.store().conversation(state.id());
+    const LogBook::Log& log = book_.log(state.id());
+    for (auto it = log.upper_bound(stored ? stored->state.touched : Seq()); it != log.end(); ++it) {
+      if (it->first > state.touched) break;
+      const auto* row = it->second.target ? after(state.id(), it->second.target) : nullptr;
+      if (row && !row->note.provisional && lags(*row->entry, it->second, *book_.entry(state.id(), it->second.target)))
+        fault(state.id(), it->second.target, state.touched);
+    }
+  }
+  for (const replica::StoredRow& row : batch.rows) {
+    const auto* stored = device.store().conversation(row.conversation);
+    const Seq seq = row.note.seq;
+    if (after(row.conversation, seq) != &row) continue;
+    const Seq up_to = touched.contains(row.conversation) ? touched[row.conversation]
+                      : stored                           ? stored->state.touched
+                                                         : Seq();
+    const Entry* change = book_.change_of(row.conversation, seq, up_to);
+    if (change && !row.note.provisional && lags(*row.entry, *change, *book_.entry(row.conversation, seq)))
+      fault(row.conversation, seq, up_to);
+    if (stored == nullptr || !stored->rows.contains(seq) || stored->rows.at(seq).note.provisional) continue;
+    const Entry& before = *stored->rows.at(seq).entry;
+    if (rank_of(*row.entry) < rank_of(before) || (!row.entry->dead() && row.entry->revision < before.revision))
+      throw Violation("I9", fmt::format("{}:{} on {} goes back to an earlier state", row.conversation.value, seq.value,
+                                        device.name().shown));
+  }
+}
+
+void World::on_event(SimDevice& device, const replica::Event& event) {
+  if (const auto* message = std::get_if<replica::MessageEvent>(&event)) {
+    device.tell(fmt::format("{} {}:{} {}{}", message->appeared ? "shows" : "changes", message->conversation.value,
+                            message->entry->seq.value, message->entry->dead() ? "(dead)" : message->entry->body.text,
+                            message->notify ? " and notifies" : ""));
+    if (!message->notify) return;
+    const bool fresh = seen_[&device].notified.insert({message->conversation, message->entry->seq}).second;
+    if (!fresh && !seen_[&device].stepped_back)
+      throw Violation("I4", fmt::format("{} notifies of {}:{} twice", device.name().shown, message->conversation.value,
+                                        message->entry->seq.value));
+    if (message->entry->dead())
+      throw Violation("I11", fmt::format("{} notifies of {}:{}, which is dead", device.name().shown,
+                                         message->conversation.value, message->entry->seq.value));
+  }
+  if (const auto* outbox = std::get_if<replica::OutboxEvent>(&event)) {
+    if (outbox->outcome != replica::OutboxOutcome::sent) return;
+    run_.hit(Counter::acknowledged);
+    device.tell(fmt::format("has sent {}:{}", outbox->conversation.value, outbox->seq.value));
+  }
+  if (const auto* refused = std::get_if<replica::ChangeRefusedEvent>(&event)) {
+    run_.hit(Counter::changes_refused);
+    device.tell(fmt::format("is refused a change of {}:{}: {}", refused->conversation.value, refused->seq.value,
+                            refused->error.message()));
+  }
+  if (const auto* link = std::get_if<replica::LinkEvent>(&event))
+    device.tell(fmt::format("link {}", static_cast<int>(link->state)));
+}
+
+void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
+  if (run_.tracing) trace_answer(device, frame);
+  if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
+  if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
+  if (const auto* error = std::get_if<Error>(&frame.answer)) {
+    if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
+    if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
+  }
+  if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
+    if (device.store().device().pass.snapshot) run_.hit(Counter::snapshots);
+    if (sync->page.more) run_.hit(Counter::descents);
+  }
+  if (const auto* page = std::get_if<ConversationPage>(&frame.answer)) {
+    run_.hit(Counter::gaps);
+    if (page->hole.to > page->hole.after) run_.hit(Counter::holes);
+    if (!page->hidden.empty()) run_.hit(Counter::hidden);
+    if (!page->touched.empty()) run_.hit(Counter::touched_rows);
+    if (page->touch_cursor) run_.hit(Counter::touch_pages);
+  }
+  if (const auto* page = std::get_if<HistoryPage>(&frame.answer)) {
+    if (!page->hidden.empty()) run_.hit(Counter::hidden);
+    count_page(device, frame.id, *page);
+  }
+  if (const auto* sent = std::get_if<SentReply>(&frame.answer))
+    if (sent->duplicate) run_.hit(Counter::duplicates);
+  if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer)) note_change(device, *mutated);
+}
+
+/// What had changed while it was on its way.
+void World::count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page) {
+  const auto found = device.engine().conversations().find(page.conversation);
+  if (found == device.engine().conversations().end() || found->second.pull != request) return;
+  const replica::Held& held = found->second;
+  if (held.state.coverage.empty() || page.as_of >= held.state.touched) return;
+  if (page.as_of < held.since.from) return run_.hit(Counter::late_pages);
+  for (const Entry& row : page.messages)
+    if (std::ranges::any_of(held.since.changes, [&](const auto& each) { return each.second->target == row.seq; }))
+      return run_.hit(Counter::overtaken_pages);
+}
+
+/// A recall or an edit that a device is told to be done has to stay done.
+void World::note_change(const SimDevice& device, const MutatedReply& reply) {
+  const auto& open = device.store().mutations();
+  const auto found = open.find(reply.number);
+  if (found == open.end() || found->second.conversation != reply.conversation) return;
+  const replica::MutationItem& item = found->second;
+  const Entry* made = book_.entry(reply.conversation, reply.seq);
+  if (reply.seq && (made == nullptr || made->target != item.seq)) return;
+  if (item.kind == replica::MutationKind::recall) {
+    run_.hit(Counter::recalls_done);
+    book_.acknowledge_recall(item.conversation, item.seq);
+  } else if (item.kind == replica::MutationKind::edit && reply.seq) {
+    run_.hit(Counter::edits_done);
+    book_.acknowledge_edit(item.conversation, reply.seq, item.seq, item.body.text);
+  }
+}
+
+void World::on_restored(SimDevice& device) {
+  Seen& seen = seen_[&device];
+  seen = {};
+  seen.stepped_back = true;
+}
+
+void World::on_cloned(SimDevice& device) {
+  if (devices_.size() > 12) return;
+  SimDevice& clone = devices_.emplace_back(
+      run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
+      device.store());
+  seen_[&clone].stepped_back = true;
+  run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
+    if (!clone.up()) clone.start();
+  });
+}
+
+}  // namespace tidemark::sim

@@ -1,0 +1,94 @@
+// What becomes of rows that change after they were sent: pushed edits and recalls, pages that were read before those
+// came, and changes that were missed (design, section 4).
+#include <algorithm>
+
+#include "core/planted.h"
+#include "core/replica/conversations.h"
+#include "core/replica/fold.h"
+#include "core/replica/objects.h"
+
+namespace tidemark::replica {
+
+/// Whether nothing is left to be done for it: false for kinds of later versions, and when the row cannot be read.
+bool Conversations::take_change(Held& held, const std::shared_ptr<const Entry>& change) {
+  if (touches_nothing(change->kind)) return true;
+  if (!changes_target(change->kind)) return false;
+  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see.
+  if (change->kind == EntryKind::edit && change->body == Body()) return true;
+  if (held.pull) keep(held, change);
+  const auto found = held.notes.find(change->target);
+  if (found == held.notes.end()) return true;  // a page that brings it later shows its present state
+  RowNote note = found->second;
+  note.state = change->kind == EntryKind::edit ? MessageState::edited : MessageState::recalled;
+  note.revision = change->seq;
+  if (!outranks(note, found->second)) return true;
+  const auto row = ws_.row(held, change->target);
+  if (row == nullptr) return false;
+  auto changed = std::make_shared<const Entry>(folded(*row, *change));
+  note = note_of(*changed, ws_.device().user);
+  note.provisional = found->second.provisional;
+  ws_.store_row(held, changed, note);
+  ws_.raise(MessageEvent{held.id(), std::move(changed), false, false});
+  return true;
+}
+
+/// For the page that is on its way, and may have been read before.
+void Conversations::keep(Held& held, const std::shared_ptr<const Entry>& change) {
+  Since& since = held.since;
+  if (since.changes.contains(change->seq)) return;
+  const std::size_t bytes = body_bytes(change->body);
+  if (since.changes.size() >= ws_.options.held_items_max || since.bytes + bytes > ws_.options.held_bytes_max) {
+    since.from = std::max(since.from, change->seq);  // a page from before it is asked for again
+    return;
+  }
+  since.bytes += bytes;
+  since.changes.emplace(change->seq, change);
+}
+
+Entry Conversations::with_changes(const Held& held, Entry row) {
+  if (planted(Fault::late_page_revives)) return row;
+  for (const auto& [seq, change] : held.since.changes)
+    if (change->target == row.seq) row = folded(std::move(row), *change);
+  return row;
+}
+
+/// A page as of before `touched` would take rows back, unless every entry since then came by itself and is known:
+/// those in (complete_from, touched].
+bool Conversations::too_old(const Held& held, Seq as_of, Seq complete_from) {
+  if (planted(Fault::late_page_revives)) return false;
+  return !held.state.coverage.empty() && as_of < held.state.touched && as_of < complete_from;
+}
+
+void Conversations::gain(Held& held, Seq as_of) {
+  if (!held.pull) return;
+  std::optional<Seq>& gained = held.since.gained_as_of;
+  gained = std::min(gained.value_or(as_of), as_of);
+}
+
+/// What lies between did not come one by one.
+void Conversations::jump_touched(Held& held, Seq to) {
+  if (to <= held.state.touched) return;
+  ws_.edit(held).touched = held.since.from = to;
+}
+
+/// Whatever has changed of a conversation: changes of its older rows that were missed are fetched in the background. A
+/// stand-in lies outside the coverage, so nobody tells what changed it: it goes, and comes again as a row.
+void Conversations::want_changes(Held& held) {
+  const ConversationState& state = held.state;
+  const Seq changed = state.object.touch_seq;
+  if (!state.coverage.empty() && changed > std::max(state.touched, held.synced_to)) {
+    held.want_sync = true;
+    want(held);
+  }
+  if (!state.coverage.empty() && changed > state.touched) return;
+  while (!held.stand_ins.empty() && *held.stand_ins.begin() < changed) {
+    const Seq seq = *held.stand_ins.begin();
+    ws_.drop_rows(held, {seq - 1, seq});
+  }
+}
+
+void Conversations::on_welcome() {
+  for (auto& [id, held] : ws_.conversations) want_changes(held);
+}
+
+}  // namespace tidemark::replica
