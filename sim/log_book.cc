@@ -97,7 +97,7 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
     if (target == nullptr || !target->countable() || target->sender != entry.target_sender)
       throw Violation("I2", named(conversation, seq) + " changes what is no message of who it says");
     if (entry.body != Body()) throw Violation("I11", named(conversation, seq) + " keeps a body beside the row's");
-    changes_[{conversation, entry.target}].push_back(seq);
+    changes_[{conversation, entry.target}] = seq;
   }
   if (entry.countable() && !entry.dead()) texts_[{conversation, seq}][entry.revision] = entry.body.text;
   log.emplace(seq, std::move(entry));
@@ -159,11 +159,9 @@ void LogBook::note_text(const ConversationId& conversation, Seq seq, Seq revisio
   if (!text.empty()) texts_[{conversation, seq}][revision] = text;
 }
 
-const Entry* LogBook::change_of(const ConversationId& conversation, Seq target, Seq up_to) const {
+const Entry* LogBook::last_change(const ConversationId& conversation, Seq target) const {
   const auto found = changes_.find({conversation, target});
-  if (found == changes_.end()) return nullptr;
-  const auto above = std::ranges::upper_bound(found->second, up_to);
-  return above == found->second.begin() ? nullptr : entry(conversation, *std::prev(above));
+  return found == changes_.end() ? nullptr : entry(conversation, found->second);
 }
 
 const LogBook::Log& LogBook::log(const ConversationId& conversation) const {

@@ -42,8 +42,8 @@ class LogBook {
   using Texts = std::map<Seq, std::string>;
   const Texts& texts(const ConversationId& conversation, Seq seq) const;
   void note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text);
-  /// The last entry that changed the message and does not lie above `up_to`; nothing when none has.
-  const Entry* change_of(const ConversationId& conversation, Seq target, Seq up_to) const;
+  /// The last entry that changed the message; null when none has.
+  const Entry* last_change(const ConversationId& conversation, Seq target) const;
 
   /// The author was told that entry `change` has given the message this text, or taken it back.
   void acknowledge_edit(const ConversationId& conversation, Seq change, Seq target, const std::string& text);
@@ -80,7 +80,7 @@ class LogBook {
   std::map<ConversationId, Log> logs_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
   std::map<std::pair<ConversationId, Seq>, Texts> texts_;
-  std::map<std::pair<ConversationId, Seq>, std::vector<Seq>> changes_;  // of a message, ascending
+  std::map<std::pair<ConversationId, Seq>, Seq> changes_;  // of a message, the last
   std::vector<Acknowledged> acknowledged_;
   std::vector<AcknowledgedChange> acknowledged_changes_;
 };

@@ -12,10 +12,10 @@ bool kills(EntryKind kind) {
   return kind == EntryKind::recall || kind == EntryKind::deletion;
 }
 
-/// The row is in a state from before the change. The edit of a message that is dead by now says nothing any more.
-bool lags(const Entry& row, const Entry& change, const Entry& truth) {
+/// The row is in a state from before the change.
+bool lags(const Entry& row, const Entry& change) {
   if (row.dead()) return false;
-  return kills(change.kind) || (row.revision < change.seq && !truth.dead());
+  return kills(change.kind) || row.revision < change.seq;
 }
 
 int rank_of(const Entry& row) {
@@ -139,7 +139,7 @@ void World::check_stored(const SimDevice& device, const replica::StoredRow& row)
     throw Violation("I2", named + " says something else than the log");
 }
 
-/// A device has applied every change up to `touched` to all rows that it holds, and no row goes back.
+/// A row whose last change lies up to `touched` is as that has left it, and no row goes back.
 void World::check_touched(const SimDevice& device, const replica::StoreBatch& batch) const {
   const auto after = [&](const ConversationId& id, Seq seq) -> const replica::StoredRow* {
     const auto fresh = std::ranges::find_if(batch.rows.rbegin(), batch.rows.rend(), [&](const auto& row) {
@@ -164,9 +164,10 @@ void World::check_touched(const SimDevice& device, const replica::StoreBatch& ba
     const LogBook::Log& log = book_.log(state.id());
     for (auto it = log.upper_bound(stored ? stored->state.touched : Seq()); it != log.end(); ++it) {
       if (it->first > state.touched) break;
-      const auto* row = it->second.target ? after(state.id(), it->second.target) : nullptr;
-      if (row && !row->note.provisional && lags(*row->entry, it->second, *book_.entry(state.id(), it->second.target)))
-        fault(state.id(), it->second.target, state.touched);
+      const Seq target = it->second.target;
+      if (!target || book_.last_change(state.id(), target) != &it->second) continue;
+      const auto* row = after(state.id(), target);
+      if (row && !row->note.provisional && lags(*row->entry, it->second)) fault(state.id(), target, state.touched);
     }
   }
   for (const replica::StoredRow& row : batch.rows) {
@@ -176,8 +177,8 @@ void World::check_touched(const SimDevice& device, const replica::StoreBatch& ba
     const Seq up_to = touched.contains(row.conversation) ? touched[row.conversation]
                       : stored                           ? stored->state.touched
                                                          : Seq();
-    const Entry* change = book_.change_of(row.conversation, seq, up_to);
-    if (change && !row.note.provisional && lags(*row.entry, *change, *book_.entry(row.conversation, seq)))
+    const Entry* change = book_.last_change(row.conversation, seq);
+    if (change && change->seq <= up_to && !row.note.provisional && lags(*row.entry, *change))
       fault(row.conversation, seq, up_to);
     if (stored == nullptr || !stored->rows.contains(seq) || stored->rows.at(seq).note.provisional) continue;
     const Entry& before = *stored->rows.at(seq).entry;
