@@ -53,6 +53,9 @@ TEST_P(Registered, WhomTheyWriteToIsNamedByItsOwnField) {
                  "members", user("zed"));
   expect_unknown(send_as("zed"), "sender", user("zed"));
   EXPECT_EQ(send_as("alice").status, 201);
+  EXPECT_EQ(client.post("/v1/admin/messages/" + chat("alice", "bob") + ":1/recall", server().admin_token(), "").status,
+            200)
+      << "an operator is no user";
   EXPECT_EQ(client.post("/v1/messages", token("alice"), send_json(user("bob"), "hi", new_id())).status, 201);
   EXPECT_EQ(client.get("/v1/sync", token("bob")).status, 200);
   EXPECT_TRUE(connect().hello(token("bob")).has_welcome());

@@ -16,7 +16,7 @@ struct Context {
 Result<Decision> decide(View& view, const Command& command, const Context& context);
 
 /// A login while nothing can be written, as of the view's round: the device may read and is pushed to, and keeps the
-/// session generation it came with, so that its next hello is judged as this one was.
+/// session generation it came with, so that its next hello is judged as this one was. Void when the view has failed.
 Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params);
 
 /// The number after `head` on a line last written in `line_epoch`: each epoch in between leaves a jump of 2^32, so

@@ -29,7 +29,7 @@ void make_room(Draft& draft, const UserId& user) {
   for (std::size_t i = 0; i < leaving; ++i) draft.writes().erased_devices.emplace_back(user, devices[i].id);
 }
 
-Result<void> check_login(const LoginCommand& command, const std::optional<Device>& known) {
+Result<void> check_login(View& view, const LoginCommand& command, const std::optional<Device>& known) {
   constexpr std::uint64_t kGenerationMax = 1ULL << 53;
   if (command.generation > kGenerationMax)
     return fail(ErrorCode::OUT_OF_RANGE, "session_generation", "As the last welcome gave it.");
@@ -53,7 +53,7 @@ LoginReply reply_of(View& view, const LoginCommand& command, Mark mark, std::uin
 
 Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
   const auto known = view.device(command.user, command.device);
-  TM_TRY(check_login(command, known));
+  TM_TRY(check_login(view, command, known));
   Draft draft(view, context);
   const Mark mark = draft.edit_user(command.user).mark;
   if (!known) make_room(draft, command.user);
@@ -81,10 +81,9 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
 
 Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params) {
   TM_TRY(check_registered(view, params, command.user, "token"));
-  TM_TRY(check_login(command, view.device(command.user, command.device)));
+  TM_TRY(check_login(view, command, view.device(command.user, command.device)));
   LoginReply reply = reply_of(view, command, view.user(command.user).mark, view.round());
   reply.generation = command.generation;
-  if (view.failure()) return std::unexpected(*view.failure());
   return reply;
 }
 

@@ -194,6 +194,7 @@ Result<Reply> Engine::unwritten(const Command& command) const {
   if (login == nullptr) return not_writable();
   StoreView view(warm_.snapshot());
   auto reply = login_unwritten(view, *login, options_.params);
+  if (view.failure()) return std::unexpected(told_of(*view.failure()));
   if (!reply) return std::unexpected(std::move(reply).error());
   return Reply(std::move(*reply));
 }

@@ -171,6 +171,7 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     }
     case Operation::kJumps:
       return read(
+          caller,
           [user = caller.user, lines = held_lines_from(request.jumps())](StoreView& view) {
             return framed(read_jumps(view, user, lines), [](pb::ServerFrame& frame, const JumpsAnswer& jumps) {
               to_pb(jumps, *frame.mutable_jumps());
