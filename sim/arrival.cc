@@ -71,9 +71,28 @@ void World::check_device(SimDevice& device) {
     check_object(device, stored->state.object, sight);
     check_rows(device, *stored, sight);
   }
-  if (device.store().conversations().size() != expected)
-    throw Violation("I10", fmt::format("{} lists {} conversations instead of {}", device.name().shown,
-                                       device.store().conversations().size(), expected));
+  std::size_t listed = 0;
+  for (const auto& [id, stored] : device.store().conversations()) {
+    check_lost(device, stored);
+    stored.state.only_here() ? run_.hit(Counter::only_here) : void(++listed);
+  }
+  if (listed != expected)
+    throw Violation("I10",
+                    fmt::format("{} lists {} conversations instead of {}", device.name().shown, listed, expected));
+}
+
+/// A device knows which of its rows no server has any more, and takes no other for such a one.
+void World::check_lost(const SimDevice& device, const replica::MemoryStore::Stored& stored) const {
+  const ConversationId& id = stored.state.id();
+  for (const auto& [seq, row] : stored.rows) {
+    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.name().shown);
+    const bool known = book_.entry(id, seq) != nullptr;
+    const bool said_lost = stored.state.lost.contains(seq);
+    if (!known && !said_lost) throw Violation("I17", named + " was lost, and the device was not told");
+    if (known && said_lost) throw Violation("I17", named + " is there, and the device was told that it is not");
+    if (!known && book_.lost(id, seq) == nullptr) throw Violation("I17", named + " was never in any log");
+    if (!known && stored.state.coverage.contains(seq)) throw Violation("I17", named + " is lost, and covered");
+  }
 }
 
 void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight) {

@@ -49,6 +49,11 @@ namespace tidemark::sim {
   X(failed_syncs, "commits whose sync failed")                                   \
   X(full_disks, "times that the disk was full")                                  \
   X(recoveries, "recoveries after a failed commit")                              \
+  X(restores, "servers put back from a backup")                                  \
+  X(rollbacks, "devices told of a restore")                                      \
+  X(lost_rows, "ranges of rows that a restore left on a device alone")           \
+  X(found_again, "lost rows whose message came back under another number")       \
+  X(only_here, "conversations that a restored server knew no more")              \
   X(client_crashes, "crashes of a device")                                       \
   X(client_batches_lost, "crashes of a device before it had stored an input")    \
   X(clock_jumps, "wall clocks that jumped")                                      \

@@ -82,7 +82,9 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
     return take_again(conversation, known->second, std::move(entry));
   }
   const Seq head = log.empty() ? Seq() : log.rbegin()->first;
-  if (seq != head + 1)
+  if (lost(conversation, seq)) throw Violation("I2", named(conversation, seq) + " was another thing before a restore");
+  const std::uint32_t epoch = log.empty() ? 1 : log.rbegin()->second.epoch;
+  if (seq != head + 1 + (std::uint64_t{entry.epoch - epoch} << 32))
     throw Violation("I3", fmt::format("{} appeared when the head was {}", named(conversation, seq), head.value));
   if (!log.empty() && entry.server_time < log.rbegin()->second.server_time)
     throw Violation("I9", named(conversation, seq) + " is older than the entry before it");
@@ -147,6 +149,28 @@ void LogBook::acknowledge_edit(const ConversationId& conversation, Seq change, S
 
 void LogBook::acknowledge_recall(const ConversationId& conversation, Seq target) {
   acknowledged_changes_.push_back({conversation, {}, target, {}});
+}
+
+void LogBook::restore(const LogBook& backup) {
+  for (auto& [id, log] : logs_)
+    for (auto& [seq, entry] : log)
+      if (!backup.entry(id, seq)) lost_[id].emplace(seq, std::move(entry));
+  logs_ = backup.logs_;
+  ids_ = backup.ids_;
+  changes_ = backup.changes_;
+  // What the backup holds was acknowledged for good, whenever that was.
+  std::erase_if(acknowledged_, [&](const auto& each) { return !entry(each.conversation, each.seq); });
+  std::erase_if(acknowledged_changes_, [&](const auto& each) {
+    const Entry* row = entry(each.conversation, each.target);
+    return !row || (each.change ? !entry(each.conversation, each.change) : !row->dead());
+  });
+}
+
+const Entry* LogBook::lost(const ConversationId& conversation, Seq seq) const {
+  const auto log = lost_.find(conversation);
+  if (log == lost_.end()) return nullptr;
+  const auto found = log->second.find(seq);
+  return found == log->second.end() ? nullptr : &found->second;
 }
 
 const LogBook::Texts& LogBook::texts(const ConversationId& conversation, Seq seq) const {

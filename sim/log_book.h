@@ -52,6 +52,11 @@ class LogBook {
   /// Notes what somebody was told: it has to be there from now on, whatever crashes (I1).
   void acknowledge(const ConversationId& conversation, Seq seq, const std::string& sender, const std::string& text);
 
+  /// The server was put back to when `backup` was taken: what came since is lost, and may be told of no more.
+  void restore(const LogBook& backup);
+  /// An entry that a restore has lost.
+  const Entry* lost(const ConversationId& conversation, Seq seq) const;
+
   const std::map<ConversationId, Log>& logs() const { return logs_; }
   const Log& log(const ConversationId& conversation) const;
   const Entry* entry(const ConversationId& conversation, Seq seq) const;
@@ -78,6 +83,7 @@ class LogBook {
   void check_acknowledged(const AcknowledgedChange& each) const;
 
   std::map<ConversationId, Log> logs_;
+  std::map<ConversationId, Log> lost_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
   std::map<std::pair<ConversationId, Seq>, Texts> texts_;
   std::map<std::pair<ConversationId, Seq>, Seq> changes_;  // of a message, the last

@@ -71,6 +71,7 @@ int run(const Flags& flags) {
 #ifdef TIDEMARK_PLANTED_FAULTS
 const std::map<std::string, tidemark::Fault> kFaults{
     {"gap_by_count", tidemark::Fault::gap_by_count},
+    {"no_epoch_on_restore", tidemark::Fault::no_epoch_on_restore},
     {"read_set_not_joined", tidemark::Fault::read_set_not_joined},
     {"push_before_commit", tidemark::Fault::push_before_commit},
     {"ack_before_sync", tidemark::Fault::ack_before_sync},

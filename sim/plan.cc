@@ -30,6 +30,7 @@ Plan draw_plan(Dice& dice) {
   plan.fail_round = sometimes(dice, 40);
   plan.crash = sometimes(dice, 30);
   plan.disk_full = sometimes(dice, 20);
+  plan.restore = dice.chance(700) ? 0 : static_cast<std::uint32_t>(dice.skewed(1, 40));
   plan.clock_jump = sometimes(dice, 40);
   plan.device_crash = sometimes(dice, 20);
   plan.device_offline = sometimes(dice, 100);

@@ -32,6 +32,7 @@ struct Plan {
   std::uint32_t fail_round = 0;      // of each round: the disk does not take it
   std::uint32_t crash = 0;           // of each second
   std::uint32_t disk_full = 0;       // of each second
+  std::uint32_t restore = 0;         // of each second: the server is put back from a backup
   std::uint32_t clock_jump = 0;      // of each second, any machine
   std::uint32_t device_crash = 0;    // of each input of a device
   std::uint32_t device_offline = 0;  // of each second

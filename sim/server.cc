@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "engine/epochs.h"
 #include "gateway/settings.h"
 
 namespace tidemark::sim {
@@ -63,6 +64,24 @@ void SimServer::crash(MemoryDisk::Fate fate) {
   warm_.reset();
   round_queued_ = false;
   disk_->crash(fate);
+}
+
+void SimServer::restore() {
+  TM_CHECK(!up() && backup_, "a stopped server is restored from a backup");
+  run_.tell("server is restored from a backup");
+  const auto known_to = [](const std::shared_ptr<MemoryDisk>& disk) {
+    auto epochs = epochs_of(*(*MemoryWarm::open(disk))->snapshot());
+    TM_CHECK(epochs.has_value(), "the disk can be read");
+    return std::move(*epochs);
+  };
+  const std::vector<Epoch> replaced = known_to(disk_);
+  disk_ = backup_->copy();
+  std::vector<Epoch> known = known_to(disk_);
+  known.insert(known.end(), replaced.begin(), replaced.end());
+  const auto warm = MemoryWarm::open(disk_);
+  const Epoch next = epoch_after(known, run_.dice.next());
+  TM_CHECK(begin_epoch(**warm, next, replaced).has_value(), "a fresh disk takes it");
+  epoch_ = next.number;
 }
 
 void SimServer::later(std::int64_t delay_ms, std::function<void()> act) {

@@ -38,6 +38,12 @@ class SimServer final {
   /// The process dies; unsynced bytes have the given fate.
   void crash(MemoryDisk::Fate fate);
   bool up() const { return engine_ != nullptr; }
+  /// Keeps a copy of the disk as it is.
+  void back_up() { backup_ = disk_->copy(); }
+  /// Puts the last copy back, under a new epoch. REQUIRES: it is down, and there is one.
+  void restore();
+  /// Number of the epoch of the present disk.
+  std::uint32_t epoch() const { return epoch_; }
   /// A device connects. Nothing when the server is down.
   std::shared_ptr<Connection> connect(Dialect dialect, Connection::End device);
 
@@ -69,6 +75,8 @@ class SimServer final {
   ServerWatch& watch_;
   SimClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  std::shared_ptr<MemoryDisk> backup_;
+  std::uint32_t epoch_ = 1;
   std::uint64_t life_ = 0;  // counts the starts
   std::uint64_t next_id_ = 1;
   Metrics metrics_;

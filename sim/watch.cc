@@ -93,6 +93,15 @@ void World::look_at_log() {
 
 void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
   Seen& seen = seen_[&device];
+  if (batch.device) {
+    // Across an epoch states may go down.
+    const replica::Pass& pass = batch.device->pass;
+    const std::uint32_t epoch = pass.snapshot ? pass.epoch.number : batch.device->cursor.epoch.number;
+    if (std::exchange(seen.epoch, epoch) != epoch) {
+      seen.read.clear();
+      seen.cursor = {};
+    }
+  }
   for (const replica::StoredRow& row : batch.rows)
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
@@ -102,6 +111,7 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
                               state.object.mark.value, state.object.read.value, state.local_read.value,
                               state.object.unread.count, state.object.unread.exact ? "" : "+", state.touched.value,
                               state.tail.value));
+    if (!knows_of_restores(device, state.id())) continue;
     Seq& read = seen.read[state.id()];
     if (state.object.read < read && !state.stale)
       throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
@@ -121,6 +131,7 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
 void World::check_stored(const SimDevice& device, const replica::StoredRow& row) {
   const ConversationId& id = row.conversation;
   const Entry& entry = *row.entry;
+  if (!knows_of_restores(device, id)) return;
   const auto known = [&] {
     const Entry* truth = book_.entry(id, entry.seq);
     return truth != nullptr && rank_of(entry) <= rank_of(*truth) && entry.revision <= truth->revision;
@@ -137,6 +148,14 @@ void World::check_stored(const SimDevice& device, const replica::StoredRow& row)
   // What was edited again before anybody looked is not known.
   if (said != texts.end() && said->second != entry.body.text)
     throw Violation("I2", named + " says something else than the log");
+}
+
+/// Until it does, what it holds and takes is of a server that is no more.
+bool World::knows_of_restores(const SimDevice& device, const ConversationId& id) const {
+  const auto* stored = device.store().conversation(id);
+  const replica::DeviceState& state = device.store().device();
+  const std::uint32_t epoch = state.pass.snapshot ? state.pass.epoch.number : state.cursor.epoch.number;
+  return stored ? stored->state.epoch == server_.epoch() : epoch == server_.epoch() || server_.epoch() == 1;
 }
 
 /// A row whose last change lies up to `touched` is as that has left it, and no row goes back.
@@ -160,6 +179,7 @@ void World::check_touched(const SimDevice& device, const replica::StoreBatch& ba
   std::map<ConversationId, Seq> touched;
   for (const replica::ConversationState& state : batch.conversations) {
     touched[state.id()] = state.touched;
+    if (!knows_of_restores(device, state.id())) continue;
     const auto* stored = device.store().conversation(state.id());
     const LogBook::Log& log = book_.log(state.id());
     for (auto it = log.upper_bound(stored ? stored->state.touched : Seq()); it != log.end(); ++it) {
@@ -171,6 +191,7 @@ void World::check_touched(const SimDevice& device, const replica::StoreBatch& ba
     }
   }
   for (const replica::StoredRow& row : batch.rows) {
+    if (!knows_of_restores(device, row.conversation)) continue;
     const auto* stored = device.store().conversation(row.conversation);
     const Seq seq = row.note.seq;
     if (after(row.conversation, seq) != &row) continue;
@@ -202,6 +223,11 @@ void World::on_event(SimDevice& device, const replica::Event& event) {
       throw Violation("I11", fmt::format("{} notifies of {}:{}, which is dead", device.name().shown,
                                          message->conversation.value, message->entry->seq.value));
   }
+  if (const auto* lost = std::get_if<replica::LostEvent>(&event)) {
+    run_.hit(lost->now ? Counter::found_again : Counter::lost_rows);
+    device.tell(fmt::format("{} {}:({}, {}]", lost->now ? "finds again" : "has alone", lost->conversation.value,
+                            lost->rows.after.value, lost->rows.to.value));
+  }
   if (const auto* outbox = std::get_if<replica::OutboxEvent>(&event)) {
     if (outbox->outcome != replica::OutboxOutcome::sent) return;
     run_.hit(Counter::acknowledged);
@@ -220,6 +246,8 @@ void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
   if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
+  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
+    if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);
   if (const auto* error = std::get_if<Error>(&frame.answer)) {
     if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
     if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
@@ -262,6 +290,7 @@ void World::note_change(const SimDevice& device, const MutatedReply& reply) {
   const auto found = open.find(reply.number);
   if (found == open.end() || found->second.conversation != reply.conversation) return;
   const replica::MutationItem& item = found->second;
+  if (!knows_of_restores(device, item.conversation)) return;
   const Entry* made = book_.entry(reply.conversation, reply.seq);
   if (reply.seq && (made == nullptr || made->target != item.seq)) return;
   if (item.kind == replica::MutationKind::recall) {

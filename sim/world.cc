@@ -267,6 +267,12 @@ void World::every_second() {
       if (!server_.up()) server_.start();
     });
   }
+  if (server_.up() && run_.plan.restore > 0 && run_.dice.chance(60)) {
+    look_at_log();
+    server_.back_up();
+    backup_ = book_;
+  }
+  if (backup_ && run_.strikes(run_.plan.restore)) restore_server();
   if (run_.strikes(run_.plan.disk_full)) {
     run_.hit(Counter::full_disks);
     run_.tell("the disk is full");
@@ -281,6 +287,21 @@ void World::every_second() {
   }
   for (SimDevice& device : devices_)
     if (run_.strikes(run_.plan.device_offline)) device.set_offline(!device.offline());
+}
+
+void World::restore_server() {
+  run_.hit(Counter::restores);
+  if (server_.up()) server_.crash(MemoryDisk::Fate::lost);
+  server_.restore();
+  book_.restore(*backup_);
+  // A recall may be lost too: then its text is there again.
+  gone_ = {};
+  std::erase_if(groups_, [this](const ConversationId& id) { return book_.log(id).empty(); });
+  bot_cursors_.clear();
+  bot_messages_.clear();
+  run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
+    if (!server_.up()) server_.start();
+  });
 }
 
 void World::calm_down() {

@@ -63,6 +63,7 @@ class World final : public ServerWatch, public DeviceWatch {
     std::map<ConversationId, Seq> read;
     std::set<std::pair<ConversationId, Seq>> notified;
     Mark cursor;
+    std::uint32_t epoch = 0;
     bool stepped_back = false;
   };
   /// A backend that sends for a user over HTTP, and repeats itself.
@@ -82,6 +83,8 @@ class World final : public ServerWatch, public DeviceWatch {
   void post(std::shared_ptr<Post> post);
   void every_second();
   void calm_down();
+  void restore_server();
+  bool knows_of_restores(const SimDevice& device, const ConversationId& id) const;
   void run_bot(const UserId& user);
   void look_at_log();
   void forget_texts(const ConversationId& id, Seq seq);
@@ -96,6 +99,7 @@ class World final : public ServerWatch, public DeviceWatch {
   void check_arrived();
   void check_fresh_devices();
   void check_device(SimDevice& device);
+  void check_lost(const SimDevice& device, const replica::MemoryStore::Stored& stored) const;
   void check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight);
   void check_object(const SimDevice& device, const Change& object, const Sight& sight);
   void check_bot(const UserId& user);
@@ -115,6 +119,7 @@ class World final : public ServerWatch, public DeviceWatch {
   std::map<const SimDevice*, Seen> seen_;
   std::vector<ConversationId> groups_;
   LogBook book_;
+  std::optional<LogBook> backup_;
   GoneTexts gone_;
   std::uint64_t actions_ = 0;
   std::uint64_t texts_ = 0;

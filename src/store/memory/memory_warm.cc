@@ -67,6 +67,13 @@ void MemoryDisk::set_format(std::uint32_t format) {
   format_ = format;
 }
 
+std::shared_ptr<MemoryDisk> MemoryDisk::copy() const {
+  const std::lock_guard lock(mutex_);
+  auto made = std::make_shared<MemoryDisk>(name_);
+  made->synced_ = synced_;
+  return made;
+}
+
 void MemoryDisk::set_on_sync(std::function<void()> on_sync) {
   const std::lock_guard lock(mutex_);
   on_sync_ = std::move(on_sync);

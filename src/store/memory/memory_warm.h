@@ -52,6 +52,8 @@ class MemoryDisk {
   /// The format version that the disk claims; the store knows kFormat alone.
   void set_format(std::uint32_t format);
   static constexpr std::uint32_t kFormat = 2;
+  /// A disk with what is synced here now: a backup.
+  std::shared_ptr<MemoryDisk> copy() const;
   /// Called in the midst of each commit, when the batch is written and not yet synced. It may read the store.
   void set_on_sync(std::function<void()> on_sync);
 
