@@ -69,7 +69,8 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
 }
 
 void Draft::change(const ConversationId& id, Entry row, Seq by) {
-  TM_CHECK(find_changed(id, row.seq) == nullptr && by > row.touched_by, "a decision changes a row once, upwards");
+  TM_CHECK(find_changed(id, row.seq) == nullptr, "a decision changes a row once");
+  TM_CHECK(by > row.touched_by || base_.failure(), "a row's last touch only moves up");
   const Seq touched_before = std::exchange(row.touched_by, by);
   writes_.changed.push_back({id, std::make_shared<const Entry>(std::move(row)), touched_before});
 }

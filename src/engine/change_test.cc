@@ -436,6 +436,40 @@ TEST(Change, all_of_a_round_is_one_change_and_the_recalled_text_never_reaches_th
     if (notice.entry && notice.entry->kind == EntryKind::recall) EXPECT_EQ(notice.dead->body, Body());
 }
 
+TEST(Change, a_read_that_fails_at_any_step_leaves_nothing_half_done) {
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    EngineOptions options;
+    options.state.block_rows = 1;
+    EngineWorld world(options);
+    const Group group = make_group(world, "a", {"b", "c"});
+    const std::uint64_t seq = world.send("a", group.id, "x").seq.value;
+    world.send("b", "a", "elsewhere");
+    world.get<MutatedReply>(edit("a", group.id, seq, "y"));
+    world.call(remove("c", group, "c"));
+    world.crash();
+    world.plan->fail_at(step);
+    std::vector<std::optional<Result<Reply>>> answers(2);
+    world.submit(edit("a", group.id, seq, "z"), &answers[0]);
+    world.submit(recall("a", group.id, seq), &answers[1]);
+    world.run();
+    for (const auto& answer : answers) ASSERT_TRUE(answer) << step;
+    world.plan->clear();
+    world.clock.pass(1'000);
+    EXPECT_EQ(world.get<MutatedReply>(recall("a", group.id, seq)).state, MessageState::recalled) << step;
+    world.crash();
+    StoreView view = world.view();
+    const auto touches = touches_of(view, group.id);
+    ASSERT_EQ(touches.size(), 1u) << step;
+    EXPECT_EQ(touches[0].second, seq);
+    for (const char* user : {"a", "b", "c"}) {
+      EXPECT_EQ(row_of(world, user, group.id, seq).body, Body());
+      EXPECT_EQ(world.change(user, group.id).touch_seq.value, touches[0].first) << user << " at step " << step;
+      EXPECT_EQ(world.change(user, group.id).unread.count, 0u);
+    }
+    EXPECT_FALSE(view.failure());
+  }
+}
+
 // ------------------------------------------------------------------------------------- against a naive model
 
 /// What the design says, kept message by message and recounted.

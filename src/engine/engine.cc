@@ -64,8 +64,10 @@ Batch split_off_dedup(Batch& batch) {
 /// About what a command holds in memory while it waits.
 std::size_t size_of(const Command& command) {
   constexpr std::size_t kFixed = 512;
-  const auto* send = std::get_if<SendCommand>(&command);
-  return kFixed + (send == nullptr ? 0 : body_size(send->body));
+  if (const auto* send = std::get_if<SendCommand>(&command)) return kFixed + body_size(send->body);
+  const auto* mutate = std::get_if<MutateCommand>(&command);
+  const auto* edit = mutate == nullptr ? nullptr : std::get_if<EditCommand>(&mutate->change);
+  return kFixed + (edit == nullptr ? 0 : body_size(edit->body));
 }
 }  // namespace
 
