@@ -1,14 +1,23 @@
 // Once faults have stopped: everybody is in step (I19), shows what the logs say (I5, I7, I8), counts unread as it is
 // defined (I12), and a new device shows the same as an old one.
+#include "sim/arrival.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/reads.h"
+#include "sim/run_context.h"
 #include "sim/world.h"
 #include "store/store_view.h"
 
 namespace tidemark::sim {
+namespace {
+void check_lost(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored);
+void check_rows(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored,
+                const Sight& sight);
+void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight);
+}  // namespace
 
 void World::check_arrived() {
   // Two processes of one device end each other's links for ever: only one of them can be in step.
@@ -17,7 +26,7 @@ void World::check_arrived() {
   for (const auto& [name, arrived] : settled)
     if (!arrived) throw Violation("I19", name.first.value + "/" + name.second.value + " is not in step");
   look_at_log();
-  for (SimDevice& device : devices_)
+  for (const SimDevice& device : devices_)
     if (device.settled()) check_device(device);
   check_fresh_devices();
   for (const UserId& user : users_) {
@@ -55,52 +64,61 @@ void World::check_bot(const UserId& user) {
   }
 }
 
-void World::check_device(SimDevice& device) {
-  StoreView view(server_.snapshot());
-  const auto mark = view.user(device.user()).mark;
-  if (device.store().device().cursor.mark != mark)
-    throw Violation("I19", fmt::format("{} stands at {} of {}", device.name().shown,
-                                       device.store().device().cursor.mark.value, mark.value));
-  std::size_t expected = 0;
-  for (const auto& [id, log] : book_.logs()) {
-    const Sight sight = book_.sight(id, device.user());
-    if (sight.spans.empty()) continue;
-    ++expected;
-    const auto* stored = device.store().conversation(id);
-    if (stored == nullptr) throw Violation("I5", device.name().shown + " does not know of " + id.value);
-    check_object(device, stored->state.object, sight);
-    check_rows(device, *stored, sight);
-  }
-  std::size_t listed = 0;
-  for (const auto& [id, stored] : device.store().conversations()) {
-    check_lost(device, stored);
-    stored.state.only_here() ? run_.hit(Counter::only_here) : void(++listed);
-  }
-  if (listed != expected)
-    throw Violation("I10",
-                    fmt::format("{} lists {} conversations instead of {}", device.name().shown, listed, expected));
+void World::check_device(const SimDevice& device) {
+  for (const auto& [id, stored] : device.store().conversations())
+    if (stored.state.only_here()) run_.hit(Counter::only_here);
+  check_in_step({device.name().shown, device.user(), device.store()},
+                {book_, gone_, server_.snapshot(), server_.params()});
 }
 
+void check_in_step(const HeldDevice& device, const Truth& truth) {
+  StoreView view(truth.snapshot);
+  const auto mark = view.user(device.user).mark;
+  if (device.store.device().cursor.mark != mark)
+    throw Violation(
+        "I19", fmt::format("{} stands at {} of {}", device.shown, device.store.device().cursor.mark.value, mark.value));
+  std::size_t expected = 0;
+  for (const auto& [id, log] : truth.book.logs()) {
+    const Sight sight = truth.book.sight(id, device.user);
+    if (sight.spans.empty()) continue;
+    ++expected;
+    const auto* stored = device.store.conversation(id);
+    if (stored == nullptr) throw Violation("I5", device.shown + " does not know of " + id.value);
+    check_object(device, truth, stored->state.object, sight);
+    check_rows(device, truth, *stored, sight);
+  }
+  std::size_t listed = 0;
+  for (const auto& [id, stored] : device.store.conversations()) {
+    check_lost(device, truth, stored);
+    if (!stored.state.only_here()) ++listed;
+  }
+  if (listed != expected)
+    throw Violation("I10", fmt::format("{} lists {} conversations instead of {}", device.shown, listed, expected));
+}
+
+namespace {
+
 /// A device knows which of its rows no server has any more, and takes no other for such a one.
-void World::check_lost(const SimDevice& device, const replica::MemoryStore::Stored& stored) const {
+void check_lost(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored) {
   const ConversationId& id = stored.state.id();
   for (const auto& [seq, row] : stored.rows) {
-    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.name().shown);
-    const bool known = book_.entry(id, seq) != nullptr;
+    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
+    const bool known = truth.book.entry(id, seq) != nullptr;
     const bool said_lost = stored.state.lost.contains(seq);
     if (!known && !said_lost) throw Violation("I17", named + " was lost, and the device was not told");
     if (known && said_lost) throw Violation("I17", named + " is there, and the device was told that it is not");
-    if (!known && book_.lost(id, seq) == nullptr) throw Violation("I17", named + " was never in any log");
+    if (!known && truth.book.lost(id, seq) == nullptr) throw Violation("I17", named + " was never in any log");
     if (!known && stored.state.coverage.contains(seq)) throw Violation("I17", named + " is lost, and covered");
   }
 }
 
-void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight) {
+void check_rows(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored,
+                const Sight& sight) {
   const ConversationId& id = stored.state.id();
-  for (const auto& [seq, entry] : book_.log(id)) {
+  for (const auto& [seq, entry] : truth.book.log(id)) {
     const bool held = stored.rows.contains(seq);
     const bool shows = !entry.target;  // what changes a row is none itself
-    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.name().shown);
+    const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
     if (held && !sight.sees(seq)) throw Violation("I10", named + " may not be seen");
     if (!held && shows && sight.sees(seq) && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
@@ -110,7 +128,7 @@ void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stor
     const replica::StoredRow& row = stored.rows.at(seq);
     if (row.note.provisional && stored.state.coverage.contains(seq))
       throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
-    if (gone_.find_in(row.entry->body.text)) throw Violation("I11", named + " keeps a text that was taken back");
+    if (truth.gone.find_in(row.entry->body.text)) throw Violation("I11", named + " keeps a text that was taken back");
     if (row.entry->body.text != entry.body.text || row.entry->state != entry.state ||
         (!entry.dead() && row.entry->revision != entry.revision))
       throw Violation("I7", named + " is not as the log has it");
@@ -118,12 +136,12 @@ void World::check_rows(const SimDevice& device, const replica::MemoryStore::Stor
 }
 
 /// REQUIRES: the device is in step.
-void World::check_object(const SimDevice& device, const Change& object, const Sight& sight) {
+void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight) {
   const ConversationId& id = object.conversation;
   const auto fault = [&](const char* invariant, const std::string& what) {
-    throw Violation(invariant, fmt::format("{} on {}: {}", id.value, device.name().shown, what));
+    throw Violation(invariant, fmt::format("{} on {}: {}", id.value, device.shown, what));
   };
-  const LogBook::Log& log = book_.log(id);
+  const LogBook::Log& log = truth.book.log(id);
   const Seq head = sight.member() ? log.rbegin()->first : sight.spans.back().leave;
   if (object.member != sight.member()) fault("I8", "membership differs");
   if (object.head_seq != head) fault("I8", fmt::format("head {} instead of {}", object.head_seq.value, head.value));
@@ -135,10 +153,10 @@ void World::check_object(const SimDevice& device, const Change& object, const Si
     if (seq > head || !entry.countable() || !sight.sees(seq)) continue;
     last = &entry;
     const bool above = seq > floor || (!id.value.starts_with("group_") && seq > object.read);
-    if (sight.member() && above && !entry.dead() && entry.sender != device.user()) ++unread;
+    if (sight.member() && above && !entry.dead() && entry.sender != device.user) ++unread;
   }
-  StoreView view(server_.snapshot());
-  const auto told = read_change(view, server_.params(), device.user(), id);
+  StoreView view(truth.snapshot);
+  const auto told = read_change(view, truth.params, device.user, id);
   if (!told) fault("I8", "the server does not list it");
   if (object.unread.count != unread)
     fault("I12", fmt::format("{} unread instead of {}, read to {}; a new device would show {}", object.unread.count,
@@ -146,7 +164,7 @@ void World::check_object(const SimDevice& device, const Change& object, const Si
   if (last != nullptr && object.preview.seq != last->seq)
     fault("I8", fmt::format("previews {} instead of {}", object.preview.seq.value, last->seq.value));
   if (last != nullptr && object.preview.state != last->state) fault("I7", "previews an earlier state");
-  if (gone_.find_in(object.preview.text)) fault("I11", "previews a text that was taken back");
+  if (truth.gone.find_in(object.preview.text)) fault("I11", "previews a text that was taken back");
   // As the server would tell a new device.
   if (told->preview != object.preview) fault("I7", "its preview differs from a new device's");
   if (told->touch_seq != object.touch_seq) fault("I7", "its last change differs from a new device's");
@@ -157,4 +175,5 @@ void World::check_object(const SimDevice& device, const Change& object, const Si
   if (told->unread != object.unread) fault("I12", "its unread number differs from a new device's");
 }
 
+}  // namespace
 }  // namespace tidemark::sim

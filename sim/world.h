@@ -98,10 +98,7 @@ class World final : public ServerWatch, public DeviceWatch {
   // Once everybody has arrived.
   void check_arrived();
   void check_fresh_devices();
-  void check_device(SimDevice& device);
-  void check_lost(const SimDevice& device, const replica::MemoryStore::Stored& stored) const;
-  void check_rows(const SimDevice& device, const replica::MemoryStore::Stored& stored, const Sight& sight);
-  void check_object(const SimDevice& device, const Change& object, const Sight& sight);
+  void check_device(const SimDevice& device);
   void check_bot(const UserId& user);
 
   UserId pick_user();

@@ -52,26 +52,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-/// Starts a program with the given stdout and stderr; it dies with us.
-pid_t spawn(std::vector<std::string> command, int out, int err) {
-  std::vector<std::string> environment = plain_environment();
-  const std::vector<char*> arguments = pointers(command);
-  const std::vector<char*> variables = pointers(environment);
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) throw std::runtime_error("fork failed");
-  if (pid > 0) return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  const int in = open("/dev/null", O_RDONLY);
-  dup2(in, 0);
-  dup2(out, 1);
-  dup2(err, 2);
-  std::signal(SIGPIPE, SIG_DFL);
-  execvpe(arguments[0], arguments.data(), variables.data());
-  _exit(127);
-}
-
 int exit_code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -93,13 +73,31 @@ std::string tidemark_program() {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tidemark").string();
 }
 
+pid_t spawn_program(std::vector<std::string> command, const StandardStreams& standard) {
+  std::vector<std::string> environment = plain_environment();
+  const std::vector<char*> arguments = pointers(command);
+  const std::vector<char*> variables = pointers(environment);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("fork failed");
+  if (pid > 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  dup2(standard.in < 0 ? open("/dev/null", O_RDONLY) : standard.in, 0);
+  dup2(standard.out, 1);
+  dup2(standard.err, 2);
+  std::signal(SIGPIPE, SIG_DFL);
+  execvpe(arguments[0], arguments.data(), variables.data());
+  _exit(127);
+}
+
 Finished run_program(const std::vector<std::string>& command) {
   const TempDirectory place;
   const std::string out_path = place.path() + "/out";
   const std::string err_path = place.path() + "/err";
   const int out = open(out_path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   const int err = open(err_path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-  const pid_t pid = spawn(command, out, err);
+  const pid_t pid = spawn_program(command, {.out = out, .err = err});
   close(out);
   close(err);
   const std::int64_t deadline = steady_ms() + 2 * patience_ms();
@@ -135,7 +133,7 @@ void ServerProcess::start() {
   const int err = open(log_path_.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
   std::vector<std::string> command = {tidemark_program(), "serve", "--data", data_, "--listen", "127.0.0.1:0"};
   for (const std::string& setting : settings_) command.insert(command.end(), {"--set", setting});
-  pid_ = spawn(std::move(command), out[1], err);
+  pid_ = spawn_program(std::move(command), {.out = out[1], .err = err});
   close(out[1]);
   close(err);
   try {

@@ -27,6 +27,14 @@ class TempDirectory {
 /// The program under test: TIDEMARK_BIN, or tidemark beside the test program.
 std::string tidemark_program();
 
+struct StandardStreams {
+  int in = -1;  // -1: nothing to read
+  int out = -1;
+  int err = -1;
+};
+/// Starts a program without settings of ours in its environment; it dies with us. The streams stay the caller's.
+pid_t spawn_program(std::vector<std::string> command, const StandardStreams& standard);
+
 /// What a finished program left behind.
 struct Finished {
   int exit_code = -1;  // 128 + the signal that ended it

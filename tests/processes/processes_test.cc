@@ -1,0 +1,95 @@
+// The whole product as processes: a server and devices that are killed, behind a proxy that cuts and freezes.
+//
+//     TIDEMARK_PROCESSES_SECONDS   how long users act and faults strike (20)
+//     TIDEMARK_PROCESSES_SEED      what users and faults are drawn from (random)
+//     TIDEMARK_PROCESSES_USERS, TIDEMARK_PROCESSES_DEVICES   how many (3, 2 of each)
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/ports.h"
+#include "processes/process_world.h"
+#include "sim/run_context.h"
+
+namespace tidemark::testing {
+namespace {
+namespace fs = std::filesystem;
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* given = std::getenv(name);
+  return given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
+}
+
+std::string make_directory() {
+  std::string path = (fs::temp_directory_path() / "tidemark-processes-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary directory");
+  return path;
+}
+
+/// The last lines of a file.
+std::string end_of(const fs::path& path, std::size_t most) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line.substr(0, 160));
+  std::string text;
+  for (std::size_t i = lines.size() - std::min(most, lines.size()); i < lines.size(); ++i)
+    text += "    " + lines[i] + "\n";
+  return text;
+}
+
+/// What is known when a run has failed: enough to see what kind of fault it is.
+std::string excerpt(const std::string& directory) {
+  std::string text;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() != ".log" && entry.path().extension() != ".err") continue;
+    const std::string end = end_of(entry.path(), 12);
+    if (!end.empty()) text += "  " + entry.path().filename().string() + ":\n" + end;
+  }
+  return text;
+}
+
+void print_counters(const Counters& counters) {
+  for (std::size_t i = 0; i < kCounters.size(); ++i)
+    fmt::print("{:>10}  {}\n", counters.of(static_cast<Counter>(i)), kCounters[i].text);
+}
+
+/// Runs a world and says why it does not hold, or "".
+std::string run(const WorldOptions& options, Counters& counters) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  ProcessWorld world(options, counters, [terminal](const std::string& line) {
+    if (terminal) fmt::print(stderr, "\r\033[K{}", line);
+  });
+  std::string fault;
+  try {
+    world.run();
+  } catch (const std::exception& error) {
+    fault = error.what();
+    std::ofstream(options.directory + "/server.log") << world.server_log();
+  }
+  if (terminal) fmt::print(stderr, "\r\033[K");
+  return fault;
+}
+
+TEST(Processes, EverybodyComesIntoStepAfterKillsOfBothSidesAndABadNetwork) {
+  WorldOptions options;
+  options.seed = setting("TIDEMARK_PROCESSES_SEED", SystemRandom().next_u64() >> 32);
+  options.busy_ms = static_cast<std::int64_t>(setting("TIDEMARK_PROCESSES_SECONDS", 20)) * 1'000;
+  options.users = static_cast<int>(setting("TIDEMARK_PROCESSES_USERS", 3));
+  options.devices = static_cast<int>(setting("TIDEMARK_PROCESSES_DEVICES", 2));
+  options.directory = make_directory();
+  Counters counters;
+  const std::string fault = run(options, counters);
+  print_counters(counters);
+  ASSERT_EQ(fault, "") << "seed " << options.seed << "; logs and stores are kept in " << options.directory << "\n"
+                       << excerpt(options.directory);
+  fs::remove_all(options.directory);
+  for (std::size_t i = 0; i < kCounters.size(); ++i)
+    EXPECT_GT(counters.of(static_cast<Counter>(i)), 0U) << kCounters[i].text << ": never met in seed " << options.seed;
+}
+
+}  // namespace
+}  // namespace tidemark::testing
