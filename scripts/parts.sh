@@ -9,6 +9,7 @@ build             -        release code with every test compiles
 unit              dev      the tests beside the sources
 blackbox          dev      the real server over both dialects and HTTP, as a client sees it
 kill              dev      kill -9, again and again: every acknowledged message is there once
+processes         dev      real servers and devices behind a bad network, both killed at any moment
 sim               dev      the whole system under faults, in virtual time: 1,000 seeds in both modes
 planted           dev      the simulator finds each planted fault again
 format            -        clang-format
@@ -22,6 +23,7 @@ fuzz              asan     both decoders and their like, a short run each
 conformance       -        every numbered scenario has a passing test
 +slow             dev      the long ones of the black box
 +kill-long        dev      the kill loop, 1,000 rounds
++processes-long   dev      the same with worlds of all sizes, ten minutes
 +sim-long         dev      ten minutes of seeds that nobody has seen
 +planted-search   dev      the simulator finds each planted fault within a minute
 +tsan             -        the same code with ThreadSanitizer compiles
@@ -116,6 +118,12 @@ part_slow() { gtest blackbox build/dev/tidemark_blackbox_test 1800 '--gtest_filt
 
 part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
 part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
+
+part_processes() { gtest processes build/dev/tidemark_processes_test 400 '--gtest_filter=-*_slow'; }
+part_processes_long() {
+  local minutes=${TIDEMARK_PROCESSES_MINUTES:-10}
+  gtest processes build/dev/tidemark_processes_test $((minutes * 60 + 600)) '--gtest_filter=*_slow'
+}
 
 part_sim() {
   gtest sim build/dev/tidemark_sim_test 120

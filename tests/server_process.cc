@@ -86,6 +86,8 @@ pid_t spawn_program(std::vector<std::string> command, const StandardStreams& sta
   dup2(standard.in < 0 ? open("/dev/null", O_RDONLY) : standard.in, 0);
   dup2(standard.out, 1);
   dup2(standard.err, 2);
+  // Sockets of ours that a child holds too do not end when we close them; asio's are not close-on-exec.
+  close_range(3, ~0U, 0);
   std::signal(SIGPIPE, SIG_DFL);
   execvpe(arguments[0], arguments.data(), variables.data());
   _exit(127);

@@ -17,6 +17,26 @@ namespace tidemark::testing {
 namespace fs = std::filesystem;
 using sim::Violation;
 
+WorldOptions any_world(std::uint64_t seed) {
+  sim::Dice dice(~seed);
+  WorldOptions options;
+  options.seed = seed;
+  options.busy_ms = dice.between(15'000, 90'000);
+  options.users = static_cast<int>(dice.between(2, 4));
+  options.devices = static_cast<int>(dice.between(1, 3));
+  Weather& weather = options.weather;
+  weather.cut = static_cast<std::uint32_t>(dice.below(900));
+  weather.cut_bytes_max = dice.skewed(500, 60'000);
+  weather.half_open = static_cast<std::uint32_t>(dice.below(700));
+  weather.born_frozen = static_cast<std::uint32_t>(dice.below(200));
+  weather.change_every_ms = dice.between(1'000, 15'000);
+  // Up to where a device finds out by itself that nobody answers.
+  weather.silence_max_ms = dice.skewed(2'000, 75'000);
+  weather.dribble = static_cast<std::uint32_t>(dice.below(400));
+  weather.latency_max_ms = dice.skewed(0, 400);
+  return options;
+}
+
 ProcessWorld::ProcessWorld(const WorldOptions& options, Counters& counters, Progress progress)
     : options_(options), counters_(counters), progress_(std::move(progress)), dice_(options.seed), judge_(counters) {}
 
@@ -50,7 +70,7 @@ void ProcessWorld::populate() {
   setting("limits.unanswered_max", dice_.between(1, 64));
   server_ = std::make_unique<ServerProcess>(server);
   backend_ = std::make_unique<Backend>(*server_);
-  proxy_ = std::make_unique<Proxy>(dice_.next(), Weather{}, counters_);
+  proxy_ = std::make_unique<Proxy>(dice_.next(), options_.weather, counters_);
   proxy_->forward_to(server_->port());
   constexpr std::array kNames{"10", "9", "ann", "zoe", "ben"};
   for (int i = 0; i < options_.users; ++i) users_.emplace_back(kNames.at(static_cast<std::size_t>(i)));

@@ -27,9 +27,13 @@ struct WorldOptions {
   std::int64_t busy_ms = 20'000;    // how long users act and faults strike
   std::int64_t arrive_ms = 60'000;  // how long it may take until everybody is in step when they have stopped
   int users = 3;
-  int devices = 2;        // of each user
+  int devices = 2;  // of each user
+  Weather weather = {};
   std::string directory;  // of everything that is written
 };
+
+/// A world of another size in another weather for each seed.
+WorldOptions any_world(std::uint64_t seed);
 
 /// Told how far a run has come.
 using Progress = std::function<void(const std::string& line)>;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "client/sqlite_store.h"
+#include "core/conversation_id.h"
 #include "core/params.h"
 #include "processes/process_world.h"
 #include "sim/run_context.h"
@@ -53,7 +54,8 @@ void ProcessWorld::wait_for(const std::string& what, const std::function<bool()>
   const std::int64_t deadline = steady_ms() + options_.arrive_ms;
   while (!holds()) {
     if (steady_ms() > deadline)
-      throw Violation("I19", fmt::format("{} s after the last fault: {}", options_.arrive_ms / 1'000, what));
+      throw Violation("I19", fmt::format("{} s after the last fault: {}\n{}", options_.arrive_ms / 1'000, what,
+                                         proxy_->describe()));
     put_back();
     sleep_ms(50);
   }
@@ -62,7 +64,15 @@ void ProcessWorld::wait_for(const std::string& what, const std::function<bool()>
 void ProcessWorld::arrive() {
   for (const UserId& user : users_)
     wait_for("devices of " + user.value + " are not in step", [&] { return in_step(user); });
+  // Looked at, a conversation has its newest rows and all that was missing above them; then it is scrolled to its
+  // beginning.
   tell_progress("everybody is in step");
+  for (Actor& actor : actors_)
+    for (const UserId& other : users_) actor.process.tell("open " + single_conversation(actor.seen.user, other).value);
+  for (Actor& actor : actors_)
+    for (const ConversationId& group : groups_) actor.process.tell("open " + group.value);
+  for (const UserId& user : users_)
+    wait_for("devices of " + user.value + " cannot show what is newest", [&] { return in_step(user); });
   for (Actor& actor : actors_) actor.process.tell("load");
   for (const UserId& user : users_)
     wait_for("devices of " + user.value + " cannot fetch all that is theirs", [&] { return in_step(user); });

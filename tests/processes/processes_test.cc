@@ -1,8 +1,9 @@
 // The whole product as processes: a server and devices that are killed, behind a proxy that cuts and freezes.
 //
-//     TIDEMARK_PROCESSES_SECONDS   how long users act and faults strike (20)
-//     TIDEMARK_PROCESSES_SEED      what users and faults are drawn from (random)
-//     TIDEMARK_PROCESSES_USERS, TIDEMARK_PROCESSES_DEVICES   how many (3, 2 of each)
+//     TIDEMARK_PROCESSES_SEED             what users and faults are drawn from (random)
+//     TIDEMARK_PROCESSES_SECONDS          how long users act and faults strike in the short run (20)
+//     TIDEMARK_PROCESSES_MINUTES          how long the slow test goes from seed to seed (10)
+//     TIDEMARK_PROCESSES_ARRIVE_SECONDS   how long everybody may take to come into step (60)
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -74,21 +75,42 @@ std::string run(const WorldOptions& options, Counters& counters) {
   return fault;
 }
 
+/// Whether it holds.
+bool check(WorldOptions options, Counters& counters) {
+  options.arrive_ms = static_cast<std::int64_t>(setting("TIDEMARK_PROCESSES_ARRIVE_SECONDS", 60)) * 1'000;
+  options.directory = make_directory();
+  const std::string fault = run(options, counters);
+  if (fault.empty()) {
+    fs::remove_all(options.directory);
+    return true;
+  }
+  ADD_FAILURE() << fault << "\nseed " << options.seed << "; logs and stores are kept in " << options.directory << "\n"
+                << excerpt(options.directory);
+  return false;
+}
+
+std::uint64_t first_seed() {
+  return setting("TIDEMARK_PROCESSES_SEED", SystemRandom().next_u64() >> 32);
+}
+
 TEST(Processes, EverybodyComesIntoStepAfterKillsOfBothSidesAndABadNetwork) {
   WorldOptions options;
-  options.seed = setting("TIDEMARK_PROCESSES_SEED", SystemRandom().next_u64() >> 32);
+  options.seed = first_seed();
   options.busy_ms = static_cast<std::int64_t>(setting("TIDEMARK_PROCESSES_SECONDS", 20)) * 1'000;
-  options.users = static_cast<int>(setting("TIDEMARK_PROCESSES_USERS", 3));
-  options.devices = static_cast<int>(setting("TIDEMARK_PROCESSES_DEVICES", 2));
-  options.directory = make_directory();
   Counters counters;
-  const std::string fault = run(options, counters);
+  const bool holds = check(options, counters);
   print_counters(counters);
-  ASSERT_EQ(fault, "") << "seed " << options.seed << "; logs and stores are kept in " << options.directory << "\n"
-                       << excerpt(options.directory);
-  fs::remove_all(options.directory);
+  if (!holds) return;
   for (std::size_t i = 0; i < kCounters.size(); ++i)
     EXPECT_GT(counters.of(static_cast<Counter>(i)), 0U) << kCounters[i].text << ": never met in seed " << options.seed;
+}
+
+TEST(Processes, WorldsOfAllSizesInAllWeathers_slow) {
+  const std::int64_t end = steady_ms() + static_cast<std::int64_t>(setting("TIDEMARK_PROCESSES_MINUTES", 10)) * 60'000;
+  std::uint64_t seed = first_seed();
+  Counters counters;
+  while (check(any_world(seed), counters) && steady_ms() < end) ++seed;
+  print_counters(counters);
 }
 
 }  // namespace

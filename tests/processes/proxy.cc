@@ -1,5 +1,7 @@
 #include "processes/proxy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/awaitable.hpp>
@@ -12,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <future>
 #include <limits>
 #include <list>
 #include <string_view>
@@ -47,8 +50,10 @@ struct Leg {
   milliseconds latency{0};
   std::size_t piece = 16'384;   // bytes carried at a time
   std::uint64_t left = kNever;  // bytes until the connection is cut
-  bool vanishing = false;       // what comes is dropped: the other end is gone and this one does not know
-  bool over = false;            // nothing more comes
+  std::uint64_t carried = 0;    // bytes
+  const char* doing = "reads";
+  bool vanishing = false;  // what comes is dropped: the other end is gone and this one does not know
+  bool over = false;       // nothing more comes
 };
 
 struct Line {
@@ -95,6 +100,7 @@ class Proxy::Impl {
     asio::post(io_, [this, port] { target_ = port; });
   }
   void calm_down();
+  std::string describe();
 
  private:
   asio::awaitable<void> listen();
@@ -174,24 +180,29 @@ asio::awaitable<void> Proxy::Impl::carry(std::shared_ptr<Line> line, std::size_t
   std::array<char, 16'384> buffer;
   error_code error;
   for (;;) {
+    leg.doing = "reads";
     const std::size_t size = co_await leg.from.async_read_some(asio::buffer(buffer), into(error));
     if (error || !co_await pass_on(line, leg, {buffer.data(), size})) break;
   }
   leg.over = true;
+  leg.doing = "is over";
   on_end(line, leg, error == asio::error::eof);
 }
 
 /// False: the connection is over, or its other end takes no more.
 asio::awaitable<bool> Proxy::Impl::pass_on(std::shared_ptr<Line> line, Leg& leg, std::string_view bytes) {
   while (!bytes.empty() && !leg.vanishing) {
+    leg.doing = "holds";
     co_await hold(leg);
     if (line->ended) co_return false;
     if (leg.vanishing) break;
     const std::size_t size = std::min<std::uint64_t>({bytes.size(), leg.piece, leg.left});
+    leg.doing = "writes";
     error_code error;
     co_await asio::async_write(leg.to, asio::buffer(bytes.substr(0, size)), into(error));
     if (error && !leg.vanishing) co_return false;
     leg.meter.feed(bytes.substr(0, size));
+    leg.carried += size;
     bytes.remove_prefix(size);
     if (leg.left == kNever) continue;
     leg.left -= size;
@@ -311,6 +322,25 @@ void Proxy::Impl::calm_down() {
   });
 }
 
+std::string Proxy::Impl::describe() {
+  std::promise<std::string> text;
+  asio::post(io_, [this, &text] {
+    std::string lines;
+    for (const auto& line : lines_) {
+      if (line->ended) continue;
+      error_code ignored;
+      lines += fmt::format("  line of port {} ({} to the server):", line->device.remote_endpoint(ignored).port(),
+                           line->server.local_endpoint(ignored).port());
+      for (const Leg& leg : line->legs)
+        lines += fmt::format(" {} bytes {}, {}{}", leg.carried, &leg == line->legs.data() ? "up" : "down", leg.doing,
+                             leg.vanishing ? ", vanishing;" : ";");
+      lines += "\n";
+    }
+    text.set_value(lines);
+  });
+  return text.get_future().get();
+}
+
 // ----------------------------------------------------------------------------------------------------- public face
 
 Proxy::Proxy(std::uint64_t seed, const Weather& weather, Counters& counters)
@@ -325,6 +355,9 @@ void Proxy::forward_to(int port) {
 }
 void Proxy::calm_down() {
   impl_->calm_down();
+}
+std::string Proxy::describe() const {
+  return impl_->describe();
 }
 
 }  // namespace tidemark::testing

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "processes/counters.h"
 
@@ -44,6 +45,8 @@ class Proxy {
   void forward_to(int port);
   /// The line heals: what stood still goes on, whoever has not learned of an end does so now, and nothing more happens.
   void calm_down();
+  /// The connections that stand, for whoever looks for what is stuck.
+  std::string describe() const;
 
  private:
   class Impl;
