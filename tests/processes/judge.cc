@@ -120,6 +120,11 @@ void Judge::look_at_store(Witness& witness, const replica::MemoryStore& store) {
     throw Violation(
         "I6", fmt::format("the cursor of {} went back from {} to {}", witness.shown, witness.cursor.value, mark.value));
   witness.cursor = mark;
+  // No store is ever copied or restored here.
+  const InstallId& install = store.device().install;
+  if (!witness.install.empty() && install != witness.install)
+    throw Violation("install", witness.shown + " was made to begin a new installation");
+  witness.install = install;
   for (const auto& [id, item] : store.outbox())
     if (item.attempts > 1 && witness.retried.insert(id).second) counters_.hit(Counter::retried);
   for (const auto& [id, stored] : store.conversations()) {

@@ -47,6 +47,7 @@ struct Witness {
   std::map<ConversationId, Seq> read;
   std::set<std::uint64_t> retried;
   Mark cursor;
+  InstallId install;
   bool offline = false;
   LogLine state;  // the last answer to the command `state`
 };

@@ -199,6 +199,18 @@ TEST_F(JudgeTest, StoresDoNotGoBackAndHoldWhatTheLogHas) {
   EXPECT_EQ(broken([&] { look(); }), "I3");
 }
 
+TEST_F(JudgeTest, AnInstallationStays) {
+  replica::StoreBatch batch;
+  batch.device = replica::DeviceState{};
+  batch.device->install = InstallId("first");
+  replica::MemoryStore store;
+  store.apply(batch);
+  judge_.look_at_store(zoe_, store);
+  batch.device->install = InstallId("second");
+  store.apply(batch);
+  EXPECT_EQ(broken([&] { judge_.look_at_store(zoe_, store); }), "install");
+}
+
 TEST_F(JudgeTest, ADeviceThatHasLoadedAllShowsWhatItsUserIsTold) {
   const std::vector<Entry> rows = {message(1, "zoe", "hello"), message(2, "ann", "hi")};
   log(rows);
