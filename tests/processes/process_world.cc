@@ -264,7 +264,11 @@ void ProcessWorld::strike_device() {
     if (dice_.chance(700)) sleep_ms(dice_.skewed(0, 20));
     actor->process.kill_hard();
   }
-  look_at_store(*actor);
+  const replica::MemoryStore store = look_at_store(*actor);
+  // Those that were refused wait for their user.
+  const bool unsent = std::ranges::any_of(
+      store.outbox(), [](const auto& each) { return each.second.state == replica::OutboxState::waiting; });
+  if (kind != 7 && unsent) counters_.hit(Counter::device_kills_unsent);
 }
 
 void ProcessWorld::strike_server() {
@@ -326,11 +330,11 @@ void ProcessWorld::read_all_lines() {
   for (Actor& actor : actors_) judge_.read_lines(actor.seen, actor.process.new_lines());
 }
 
-void ProcessWorld::look_at_store(Actor& actor) {
+replica::MemoryStore ProcessWorld::look_at_store(Actor& actor) {
   judge_.read_lines(actor.seen, actor.process.new_lines());
-  const replica::MemoryStore store = read_store(actor.process.store_path());
-  if (!store.outbox().empty()) counters_.hit(Counter::device_kills_unsent);
+  replica::MemoryStore store = read_store(actor.process.store_path());
   judge_.look_at_store(actor.seen, store);
+  return store;
 }
 
 /// The server's files as they are, opened beside it: its own recovery is left to itself.

@@ -74,7 +74,7 @@ class ProcessWorld {
   void start_server();
   // Who watches.
   void read_all_lines();
-  void look_at_store(Actor& actor);
+  replica::MemoryStore look_at_store(Actor& actor);
   std::unique_ptr<Warm> open_copy() const;
   void look_at_log();
   // The end.
