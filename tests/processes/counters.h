@@ -34,7 +34,8 @@ namespace tidemark::testing {
   X(device_kills, "kills of a device")                                             \
   X(device_kills_unsent, "of these with messages not yet sent")                    \
   X(device_stops, "orderly restarts of a device")                                  \
-  X(pauses, "processes that stood still and went on")
+  X(pauses, "processes that stood still and went on")                              \
+  X(new_installs, "devices told to begin a new installation")
 
 enum class Counter : std::size_t {
 #define TIDEMARK_PROCESS_COUNTER(name, text) name,
@@ -51,6 +52,11 @@ inline constexpr auto kCounters = std::to_array<CounterInfo>({
     TIDEMARK_PROCESS_COUNTERS(TIDEMARK_PROCESS_COUNTER)
 #undef TIDEMARK_PROCESS_COUNTER
 });
+
+/// What need not be met: the server says so when two welcomes in a row were lost.
+inline constexpr bool may_stay_away(Counter counter) {
+  return counter == Counter::new_installs;
+}
 
 /// Thread-safe: the proxy has a thread of its own.
 class Counters {
