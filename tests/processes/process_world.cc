@@ -241,7 +241,7 @@ void ProcessWorld::strike() {
   }
   if (now >= next_server_strike_ms_ && server_answers()) {
     strike_server();
-    next_server_strike_ms_ = steady_ms() + dice_.between(1'000, 5'000);
+    next_server_strike_ms_ = steady_ms() + dice_.between(1'000, 4'000);
   }
 }
 
@@ -249,12 +249,13 @@ void ProcessWorld::strike_device() {
   Actor* actor = pick_actor();
   if (actor == nullptr) return;
   actor->again_ms = steady_ms() + dice_.skewed(1, 2'500);
-  const auto kind = device_strikes_++ % 8;
-  if (kind == 6) {
+  const auto turn = device_strikes_++ % 8;
+  if (turn == 6) {
     counters_.hit(Counter::pauses);
     return actor->process.pause();
   }
-  if (kind == 7) {
+  const bool stops = turn == 7;
+  if (stops) {
     counters_.hit(Counter::device_stops);
     if (!actor->process.stop()) throw Violation("device", actor->seen.shown + " did not stop when it was asked to");
   } else {
@@ -268,26 +269,29 @@ void ProcessWorld::strike_device() {
   // Those that were refused wait for their user.
   const bool unsent = std::ranges::any_of(
       store.outbox(), [](const auto& each) { return each.second.state == replica::OutboxState::waiting; });
-  if (kind != 7 && unsent) counters_.hit(Counter::device_kills_unsent);
+  if (!stops && unsent) counters_.hit(Counter::device_kills_unsent);
 }
 
 void ProcessWorld::strike_server() {
-  const auto kind = server_strikes_++ % 6;
+  enum class Kind : std::uint8_t { kill, kill_in_post, stop, pause };
+  // The rarer kinds come early: a short run has few strikes.
+  constexpr std::array kTurns{Kind::kill_in_post, Kind::stop, Kind::kill, Kind::pause, Kind::kill_in_post, Kind::kill};
+  const Kind kind = kTurns.at(server_strikes_++ % kTurns.size());
   server_again_ms_ = steady_ms() + dice_.skewed(1, 2'000);
-  if (kind == 4) {
+  if (kind == Kind::pause) {
     counters_.hit(Counter::pauses);
     ::kill(server_->pid(), SIGSTOP);
     server_paused_ = true;
     return;
   }
-  if (kind == 3) {
+  if (kind == Kind::stop) {
     counters_.hit(Counter::server_stops);
     if (const int code = server_->stop(); code != 0)
       throw Violation("server", fmt::format("it ended with {} when it was asked to stop", code));
   } else {
     counters_.hit(Counter::server_kills);
     std::optional<HttpClient> open;
-    if (kind % 2 == 1) {
+    if (kind == Kind::kill_in_post) {
       counters_.hit(Counter::server_kills_in_post);
       open = backend_->begin_send(posts_.emplace_back(fresh_post()));
       if (dice_.chance(700)) sleep_ms(dice_.skewed(0, 6));
