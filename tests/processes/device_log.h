@@ -8,6 +8,7 @@
 //     message CONVERSATION SEQ appeared|changed notify|quiet SENDER TEXT
 //     conversation CONVERSATION listed|gone
 //     unread CONVERSATION COUNT READ flagged|plain
+//     lost, lost_rows CONVERSATION        events were dropped; a restore lost rows: neither happens here
 //     history CONVERSATION end|more CODE
 //     link STATE CODE KICK
 //     state settled|busy LINK MARK OUTBOX LOADING   the answer to the command `state`

@@ -68,7 +68,8 @@ void Judge::read_line(Witness& witness, const LogLine& line) {
     read_link(witness, line);
   } else if (line.what() == "state") {
     witness.state = line;
-  } else if (line.what() == "no_store" || line.what() == "not_started" || line.what() == "lost") {
+  } else if (line.what() == "no_store" || line.what() == "not_started" || line.what() == "lost" ||
+             line.what() == "lost_rows") {
     throw Violation("device", witness.shown + " says: " + line.text);
   }
 }
