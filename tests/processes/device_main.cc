@@ -126,6 +126,10 @@ class App {
   void operator()(const ChangeRefusedEvent& event) {
     log_.line("change_refused {} {}", event.conversation.value, error_info(event.error.code).name);
   }
+  void operator()(const ChangeEvent& event) {
+    log_.line("change {} {} {}", event.conversation.value, event.seq.value,
+              event.outcome == ChangeOutcome::done ? "done" : "queued");
+  }
   void operator()(const replica::LostEvent& event) { log_.line("lost_rows {}", event.conversation.value); }
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));

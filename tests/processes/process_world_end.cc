@@ -121,7 +121,8 @@ void ProcessWorld::check_end() {
   for (const auto& [user, all] : told) judge_.check_told(user, all);
   auto store = stores.begin();
   for (Actor& actor : actors_) {
-    sim::check_in_step({actor.seen.shown, actor.seen.user, *store}, {judge_.book(), snapshot, CoreParams()});
+    sim::check_in_step({actor.seen.shown, actor.seen.user, *store},
+                       {judge_.book(), sim::GoneTexts(), snapshot, CoreParams()});
     judge_.check_complete(actor.seen, *store, told.at(actor.seen.user));
     ++store;
   }
