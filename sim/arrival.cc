@@ -101,14 +101,14 @@ namespace {
 /// A device knows which of its rows no server has any more, and takes no other for such a one.
 void check_lost(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored) {
   const ConversationId& id = stored.state.id();
+  const Sight sight = truth.book.sight(id, device.user);
   for (const auto& [seq, row] : stored.rows) {
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
     const bool known = truth.book.entry(id, seq) != nullptr;
     const bool said_lost = stored.state.lost.contains(seq);
     if (!known && !said_lost) throw Violation("I17", named + " was lost, and the device was not told");
-    if (known && said_lost) throw Violation("I17", named + " is there, and the device was told that it is not");
+    if (known && said_lost && sight.sees(seq)) throw Violation("I17", named + " is there, and the device was told that it is not");
     if (!known && truth.book.lost(id, seq) == nullptr) throw Violation("I17", named + " was never in any log");
-    if (!known && stored.state.coverage.contains(seq)) throw Violation("I17", named + " is lost, and covered");
   }
 }
 
@@ -119,7 +119,7 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     const bool held = stored.rows.contains(seq);
     const bool shows = !entry.target;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
-    if (held && !sight.sees(seq)) throw Violation("I10", named + " may not be seen");
+    if (held && !sight.sees(seq) && !stored.state.lost.contains(seq)) throw Violation("I10", named + " may not be seen");
     if (!held && shows && sight.sees(seq) && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
     if (!held && shows && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)

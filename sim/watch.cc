@@ -111,9 +111,9 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
                               state.object.mark.value, state.object.read.value, state.local_read.value,
                               state.object.unread.count, state.object.unread.exact ? "" : "+", state.touched.value,
                               state.tail.value));
-    if (!knows_of_restores(device, state.id())) continue;
+    if (state.stale || !knows_of_restores(device, state.id())) continue;
     Seq& read = seen.read[state.id()];
-    if (state.object.read < read && !state.stale)
+    if (state.object.read < read)
       throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
                                         state.id().value, state.object.read.value, read.value));
     read = std::max(read, state.object.read);

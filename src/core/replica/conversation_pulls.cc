@@ -60,7 +60,7 @@ void Conversations::close(const ConversationId& id) {
 void Conversations::look(Held& held) {
   const ConversationState& state = held.state;
   const Seq head = state.object.head_seq;
-  if (!head) return;
+  if (!head || state.stale) return;  // stale: its numbers are of another epoch
   const Seq changed = std::max(head, state.object.touch_seq);
   if (!state.coverage.empty() && changed > state.touched) {
     if (changed <= held.synced_to) return;

@@ -49,6 +49,8 @@ void Conversations::take_messages(Held& held, const Change& change) {
 void Conversations::take_derived(const PushItem& item) {
   Held* found = ws_.find(item.conversation);
   Held& held = found ? *found : ws_.create(item.conversation);
+  // It begins once more, on a server that had forgotten it.
+  if (held.state.only_here()) ws_.edit(held).object = blank_object(item.conversation, ws_.device().user);
   derive(ws_.edit(held), item, ws_.device().user);
 }
 
@@ -119,6 +121,8 @@ void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) 
   if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
   const auto found = held.notes.find(note.seq);
   const bool shown = found != held.notes.end();
+  // What the server gives is not lost: it was once more than it let this user see.
+  if (held.state.lost.contains(note.seq)) ws_.edit(held).lost.subtract({note.seq - 1, note.seq});
   if (shown && !found->second.provisional && !outranks(note, found->second)) return;
   if (shown && outranks(found->second, note)) {
     // A stand-in that has heard of its change first.

@@ -28,7 +28,8 @@ Result<void> ReadMarks::mark_read(const ConversationId& id, Seq seq) {
   Held* held = ws_.find(id);
   if (held == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   const Change& object = held->state.object;
-  const Seq read = std::min(seq, std::max(object.head_seq, held->state.tail));
+  const Seq head = held->state.stale ? held->state.tail : std::max(object.head_seq, held->state.tail);
+  const Seq read = std::min(seq, head);
   const bool clears_flag = object.unread_flag && read >= object.read;
   if (read <= object.read && !clears_flag) return {};
   ConversationState& state = ws_.edit(*held);

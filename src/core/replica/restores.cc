@@ -121,6 +121,7 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
   if (!changed.empty()) want(held);
   if (lost(state.touched)) state.touched = jump.cut;
   if (lost(state.tail)) state.tail = jump.cut;
+  if (lost(state.local_read)) state.local_read = jump.cut;
   if (state.bottom && lost(*state.bottom)) state.bottom.reset();
 }
 
