@@ -113,6 +113,8 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
                               state.tail.value));
     if (!knows_of_restores(device, state.id())) continue;
     Seq& read = seen.read[state.id()];
+    std::uint32_t& lowered = seen.lowered.try_emplace(state.id(), 1U).first->second;
+    if (state.object.read < read && std::exchange(lowered, server_.epoch()) < server_.epoch()) read = state.object.read;
     if (state.object.read < read && !state.stale)
       throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
                                         state.id().value, state.object.read.value, read.value));
@@ -242,7 +244,7 @@ void World::on_event(SimDevice& device, const replica::Event& event) {
     device.tell(fmt::format("link {}", static_cast<int>(link->state)));
 }
 
-void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
+bool World::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
   if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
@@ -270,6 +272,7 @@ void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* sent = std::get_if<SentReply>(&frame.answer))
     if (sent->duplicate) run_.hit(Counter::duplicates);
   if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer)) note_change(device, *mutated);
+  return true;
 }
 
 /// What had changed while it was on its way.
