@@ -166,6 +166,14 @@ void LogBook::restore(const LogBook& backup) {
   });
 }
 
+bool LogBook::says(const std::string& text) const {
+  return std::ranges::any_of(logs_, [&](const auto& log) {
+    return std::ranges::any_of(log.second, [&](const auto& each) {
+      return each.second.countable() && !each.second.dead() && each.second.body.text == text;
+    });
+  });
+}
+
 const Entry* LogBook::lost(const ConversationId& conversation, Seq seq) const {
   const auto log = lost_.find(conversation);
   if (log == lost_.end()) return nullptr;

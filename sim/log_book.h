@@ -54,6 +54,8 @@ class LogBook {
 
   /// The server was put back to when `backup` was taken: what came since is lost, and may be told of no more.
   void restore(const LogBook& backup);
+  /// Whether a living message says this.
+  bool says(const std::string& text) const;
   /// An entry that a restore has lost.
   const Entry* lost(const ConversationId& conversation, Seq seq) const;
 

@@ -31,6 +31,13 @@ void GoneTexts::add(std::string_view text) {
   });
 }
 
+void GoneTexts::lives(std::string_view text) {
+  each_number(text, [&](std::uint64_t number) {
+    numbers_.erase(number);
+    return false;
+  });
+}
+
 std::optional<std::uint64_t> GoneTexts::find_in(std::string_view bytes) const {
   std::optional<std::uint64_t> found;
   if (numbers_.empty()) return found;

@@ -17,6 +17,8 @@ class GoneTexts {
  public:
   /// Texts without a number are nobody's.
   void add(std::string_view text);
+  /// It is said again: a user may send anew what he does not know to have arrived.
+  void lives(std::string_view text);
   /// The number of one that stands in `bytes`.
   std::optional<std::uint64_t> find_in(std::string_view bytes) const;
 

@@ -31,6 +31,7 @@ void World::on_published(const Outcome& outcome) {
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
+    gone_.lives(notice.entry->body.text);
     book_.read_on(*snapshot, notice.conversation);
     if (notice.entry->kind == EntryKind::edit)
       book_.note_text(notice.conversation, notice.entry->target, notice.entry->seq, notice.entry->body.text);
@@ -82,7 +83,8 @@ void World::on_started() {
 }
 
 void World::forget_texts(const ConversationId& id, Seq seq) {
-  for (const auto& [revision, text] : book_.texts(id, seq)) gone_.add(text);
+  for (const auto& [revision, text] : book_.texts(id, seq))
+    if (!book_.says(text)) gone_.add(text);
 }
 
 void World::look_at_log() {

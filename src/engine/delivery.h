@@ -68,6 +68,9 @@ class Delivery {
   void attach(const Attach& attach, std::int64_t now_ms);
   void detach(SessionId id, std::int64_t now_ms);
 
+  /// Erases from all that waits to be pushed, or may be pushed again, what these notices take back. Before the round's
+  /// answers: a login among them is pushed what is kept.
+  void forget(const std::vector<Notice>& notices);
   /// The notices of a round, after its answers.
   void publish(const std::vector<Notice>& notices, std::int64_t now_ms);
   /// Cumulative.

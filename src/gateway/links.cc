@@ -31,6 +31,10 @@ std::unique_ptr<WsLink> Links::make(LinkSocket& socket, Dialect dialect, std::st
 }
 
 void Links::publish(Outcome outcome) {
+  // From here on no answer shows what was taken back.
+  if (std::ranges::any_of(outcome.notices, [](const Notice& notice) { return notice.dead != nullptr; }))
+    service_.recalled();
+  delivery_.forget(outcome.notices);
   // Answers first: a login among them has to stand before what comes behind it is delivered.
   for (auto& [done, result] : outcome.answers) done(std::move(result));
   delivery_.publish(outcome.notices, now_ms());

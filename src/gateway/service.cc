@@ -102,15 +102,21 @@ bool Service::changes(const pb::ClientFrame& request) {
   }
 }
 
-void Service::read(const Caller& caller, Read read, Answer answer) {
-  threads_.on_reader([this, since = Stopwatch(), caller, read = std::move(read), answer = std::move(answer)]() mutable {
+void Service::read(const Caller& caller, Read read, Answer answer, int attempts_left) {
+  threads_.on_reader([this, since = Stopwatch(), recalls = recalls_, caller, read = std::move(read),
+                      answer = std::move(answer), attempts_left]() mutable {
     StoreView view(engine_.snapshot());
     const Result<void> known =
         caller.admin ? Result<void>() : check_registered(view, engine_.params(), caller.user, "token");
     Result<Frame> result = known ? read(view) : std::unexpected(known.error());
     if (view.failure()) result = std::unexpected(told_of(*view.failure()));
-    threads_.on_network([this, since, answer = std::move(answer), result = std::move(result)]() mutable {
+    threads_.on_network([this, since, recalls, caller, read = std::move(read), answer = std::move(answer),
+                         attempts_left, result = std::move(result)]() mutable {
       metrics_.read_latency.add(since.micros());
+      if (result && recalls != recalls_) {
+        if (attempts_left > 1) return this->read(caller, std::move(read), std::move(answer), attempts_left - 1);
+        result = fail(ErrorCode::RETRY_LATER, "", "Messages are being taken back.", 100);
+      }
       if (!result) ++metrics_.errors[error_info(result.error().code).name];
       answer(std::move(result));
     });

@@ -57,10 +57,14 @@ class Service {
   void seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const;
 
   Engine& engine() { return engine_; }
+  /// A message was taken back, and its author is about to be told: what was read before that is read again before it is
+  /// answered.
+  void recalled() { ++recalls_; }
 
  private:
+  static constexpr int kReadAttempts = 5;
   using Read = std::move_only_function<Result<std::unique_ptr<pb::ServerFrame>>(StoreView&)>;
-  void read(const Caller& caller, Read read, Answer answer);
+  void read(const Caller& caller, Read read, Answer answer, int attempts_left = kReadAttempts);
   void submit(Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -74,6 +78,7 @@ class Service {
   const Clock& clock_;
   const PageTokens tokens_;
   const Threads threads_;
+  std::uint64_t recalls_ = 0;  // made known so far
   Metrics& metrics_;
   RateLimiter message_rate_;
   RateLimiter request_rate_;

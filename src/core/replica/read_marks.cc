@@ -111,6 +111,8 @@ void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) 
     state.local_read = std::min(state.local_read, reply.read);
     state.object.read = std::min(state.object.read, reply.read);
   }
+  // Another device may have read further; a summary from before that must not take it back.
+  state.local_read = std::max(state.local_read, reply.read);
   lower_unread(state, held->notes, reply.read);
   // The answer may have been overtaken by a summary of a later change.
   if (reply.mark >= state.object.mark) state.server_flag = reply.unread_flag;
