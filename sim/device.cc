@@ -103,6 +103,7 @@ void SimDevice::carry_out() {
     // Dying at point 1 it has sent a part of what it should have.
     const std::size_t count = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
     const HelloExtras extras{name_.user.value, "sim", "1"};
+    if (run_.tracing) trace_requests(outputs.requests);
     for (std::size_t i = 0; i < count; ++i)
       connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));
   }
@@ -119,6 +120,19 @@ void SimDevice::carry_out() {
   if (outputs.close_link) lose_connection();
   if (run_.dice.chance(5)) backup_ = store_;
   set_alarm();
+}
+
+void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
+  for (const replica::Request& request : requests) {
+    if (const auto* sync = std::get_if<replica::ConversationSync>(&request.operation)) {
+      std::string known;
+      for (const Interval& range : sync->known) known += fmt::format(" ({}, {}]", range.after.value, range.to.value);
+      tell(fmt::format("asks for news of {} after {}, holds{}", sync->conversation.value, sync->after.value, known));
+    }
+    if (const auto* history = std::get_if<replica::History>(&request.operation))
+      tell(fmt::format("asks for history of {}, before {}", history->conversation.value,
+                       history->before.value_or(Seq()).value));
+  }
 }
 
 void SimDevice::set_alarm() {
@@ -168,7 +182,7 @@ void SimDevice::lose_connection() {
 void SimDevice::on_data(std::string_view message) {
   auto frame = decode_answer(dialect_, message);
   if (!frame) throw Violation("wire", "the server sent what cannot be read: " + frame.error().error.message());
-  watch_.on_answer(*this, *frame);
+  if (!watch_.on_answer(*this, *frame)) return;
   act([&](replica::Replica& replica) { replica.on_frame(now(), std::move(*frame)); });
 }
 
@@ -246,8 +260,8 @@ void SimDevice::open(const ConversationId& conversation) {
 void SimDevice::close(const ConversationId& conversation) {
   act([&](replica::Replica& replica) { replica.close(now(), conversation); });
 }
-void SimDevice::scroll_back(const ConversationId& conversation) {
-  act([&](replica::Replica& replica) { replica.scroll_back(now(), conversation); });
+void SimDevice::scroll_back(const ConversationId& conversation, Seq before) {
+  act([&](replica::Replica& replica) { replica.scroll_back(now(), conversation, before); });
 }
 
 void SimDevice::settle_outbox() {

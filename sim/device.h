@@ -20,7 +20,8 @@ class DeviceWatch {
   /// The batch is about to be applied to the device's store.
   virtual void on_storing(SimDevice& device, const replica::StoreBatch& batch) = 0;
   virtual void on_event(SimDevice& device, const replica::Event& event) = 0;
-  virtual void on_answer(SimDevice& device, const replica::ServerFrame& frame) = 0;
+  /// A frame is about to be taken. False: it was lost on its last step.
+  virtual bool on_answer(SimDevice& device, replica::ServerFrame& frame) = 0;
   /// The device runs from a copy of what its store was once; or a second one runs from a copy of its store.
   virtual void on_restored(SimDevice& device) = 0;
   virtual void on_cloned(SimDevice& device) = 0;
@@ -57,7 +58,7 @@ class SimDevice {
   void mark_unread(const ConversationId& conversation);
   void open(const ConversationId& conversation);
   void close(const ConversationId& conversation);
-  void scroll_back(const ConversationId& conversation);
+  void scroll_back(const ConversationId& conversation, Seq before);
   void settle_outbox();  // undecided messages are sent again, failed ones dropped
 
   const Name& name() const { return name_; }
@@ -72,6 +73,7 @@ class SimDevice {
   template <typename Input>
   void act(Input input);
   void carry_out();
+  void trace_requests(const std::vector<replica::Request>& requests);
   void later(std::int64_t delay_ms, std::function<void()> act);
   void connect();
   void connect_again();

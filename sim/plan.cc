@@ -20,7 +20,7 @@ Plan draw_plan(Dice& dice) {
   plan.latency_max_ms = dice.skewed(0, 800);
   plan.drop = sometimes(dice, 60);
   plan.twice = sometimes(dice, 100);
-  plan.reorder = sometimes(dice, 100);
+  plan.reorder = dice.chance(150) ? 400 : sometimes(dice, 100);
   plan.cut = sometimes(dice, 30);
   plan.stall = sometimes(dice, 5);
   plan.half_open = sometimes(dice, 400);

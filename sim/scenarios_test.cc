@@ -58,6 +58,11 @@ class Stage : public ServerWatch, public DeviceWatch {
     server_->submit(std::move(command), [](Result<Reply> reply) { EXPECT_TRUE(reply.has_value()); });
   }
 
+  void change(const std::string& user, decltype(MutateCommand::change) change) {
+    MutateCommand command{UserId(user), DeviceId("http"), {}, 0, std::move(change)};
+    server_->submit(std::move(command), [](Result<Reply> reply) { EXPECT_TRUE(reply.has_value()); });
+  }
+
   std::map<ConversationId, Change> listed(const std::string& user) {
     std::map<ConversationId, Change> all;
     StoreView view(server_->snapshot());
@@ -83,20 +88,156 @@ class Stage : public ServerWatch, public DeviceWatch {
   void on_started() override {}
   void on_dying() override {}
   void on_storing(SimDevice&, const replica::StoreBatch&) override {}
-  void on_event(SimDevice&, const replica::Event&) override {}
-  void on_answer(SimDevice& device, const replica::ServerFrame& frame) override {
+  void on_event(SimDevice& device, const replica::Event& event) override {
+    if (told) told(device, event);
+  }
+  bool on_answer(SimDevice& device, replica::ServerFrame& frame) override {
+    if (arrives && !arrives(device, frame)) return false;
     if (answered) answered(device, frame);
+    return true;
   }
   void on_restored(SimDevice&) override {}
   void on_cloned(SimDevice&) override {}
 
   std::function<void(SimDevice&, const replica::ServerFrame&)> answered;
+  std::function<bool(SimDevice&, replica::ServerFrame&)> arrives;  // may change it; false: it is lost
+  std::function<void(SimDevice&, const replica::Event&)> told;
 
  private:
   RunContext run_;
   std::unique_ptr<SimServer> server_;
   std::list<SimDevice> devices_;
 };
+
+TEST(Conformance, S3_echo_before_ack) {
+  Stage stage;
+  SimDevice& phone = stage.device("me", "phone");
+  phone.start({});
+  stage.settle(phone);
+
+  // The message is in the log; neither ack nor push gets through before the line breaks.
+  bool broken = true;
+  stage.arrives = [&](SimDevice&, replica::ServerFrame& frame) {
+    const bool word =
+        std::holds_alternative<SentReply>(frame.answer) || std::holds_alternative<replica::Push>(frame.answer);
+    return !broken || !word;
+  };
+  phone.send(UserId("friend"), {}, "hello", {});
+  stage.pass(2'000);
+  ASSERT_EQ(phone.store().outbox().size(), 1u) << "pending";
+  ASSERT_EQ(stage.book().log(ConversationId("friend_me")).size(), 1u);
+
+  // The echo is pushed behind the welcome, in front of the answer to the second attempt.
+  std::vector<std::string> order;
+  std::vector<Seq> sent_as;
+  stage.answered = [&](SimDevice&, const replica::ServerFrame& frame) {
+    if (const auto* sent = std::get_if<SentReply>(&frame.answer))
+      order.push_back(sent->duplicate ? "duplicate" : "sent");
+    if (std::holds_alternative<replica::Push>(frame.answer)) order.push_back("push");
+  };
+  stage.told = [&](SimDevice&, const replica::Event& event) {
+    const auto* outbox = std::get_if<replica::OutboxEvent>(&event);
+    if (outbox && outbox->outcome == replica::OutboxOutcome::sent) sent_as.push_back(outbox->seq);
+  };
+  broken = false;
+  phone.set_offline(true);
+  phone.set_offline(false);
+  stage.settle(phone);
+  stage.pass(2'000);
+  EXPECT_EQ(order, (std::vector<std::string>{"push", "duplicate"}));
+  EXPECT_EQ(sent_as, std::vector<Seq>{Seq(1)}) << "told once, by the push";
+  EXPECT_TRUE(phone.store().outbox().empty());
+  EXPECT_EQ(phone.store().conversation(ConversationId("friend_me"))->rows.size(), 1u) << "one bubble";
+  EXPECT_EQ(stage.book().log(ConversationId("friend_me")).size(), 1u);
+}
+
+TEST(Conformance, S38_pushes_during_a_pull_and_a_buffer_that_overflows) {
+  Stage stage;
+  const ConversationId chat("friend_me");
+  SimDevice& phone = stage.device("me", "phone");
+  replica::Options options;
+  options.held_items_max = 2;
+  phone.start(options);
+  stage.settle(phone);
+
+  // One push is lost, so those behind it wait for a pull, and there are more than may wait.
+  int pushes = 0;
+  int pulls = 0;
+  std::size_t waiting = 0;
+  stage.arrives = [&](SimDevice&, replica::ServerFrame& frame) {
+    return !std::holds_alternative<replica::Push>(frame.answer) || ++pushes != 1;
+  };
+  stage.answered = [&](SimDevice&, const replica::ServerFrame& frame) {
+    waiting = std::max(waiting, phone.engine().held_pushes());
+    if (!std::holds_alternative<replica::SyncAnswer>(frame.answer)) return;
+    if (++pulls == 1)  // and more while it is pulling
+      for (int i = 0; i < 20; ++i) stage.post("friend", "me", "late " + std::to_string(i));
+  };
+  for (int i = 0; i < 20; ++i) {
+    stage.post("friend", "me", "early " + std::to_string(i));
+    stage.pass(20);
+  }
+  stage.pass(5'000);
+  stage.settle(phone);
+  EXPECT_GT(pushes, 5);
+  EXPECT_GE(pulls, 1);
+  EXPECT_EQ(waiting, 2u) << "the buffer was full, and no fuller";
+  const auto& held = *phone.store().conversation(chat);
+  EXPECT_EQ(held.rows.size(), 40u);
+  EXPECT_EQ(held.state.object.mark, stage.listed("me").at(chat).mark);
+  EXPECT_EQ(held.state.object.unread, (Unread{40, true}));
+}
+
+TEST(Conformance, S147_unknown_entry_kind) {
+  // The phone is of an older version: recalls and titles are kinds that it has never heard of.
+  Stage stage;
+  const ConversationId chat("friend_me");
+  for (int i = 1; i <= 5; ++i) stage.post("friend", "me", "m" + std::to_string(i));
+  SimDevice& phone = stage.device("me", "phone");
+  phone.start({});
+  stage.settle(phone);
+
+  constexpr auto kUnheardOf = static_cast<EntryKind>(99);
+  const auto forget_kind = [&](Entry& entry) {
+    if (entry.kind != EntryKind::recall) return;
+    entry.kind = kUnheardOf;
+    entry.target = {};
+    entry.target_sender = {};
+  };
+  int questions = 0;
+  stage.arrives = [&](SimDevice&, replica::ServerFrame& frame) {
+    if (auto* push = std::get_if<replica::Push>(&frame.answer))
+      for (PushItem& item : push->items)
+        if (item.entry) {
+          auto entry = std::make_shared<Entry>(*item.entry);
+          forget_kind(*entry);
+          item.entry = std::move(entry);
+        }
+    if (auto* page = std::get_if<ConversationPage>(&frame.answer)) {
+      ++questions;
+      for (Entry& entry : page->messages) forget_kind(entry);
+    }
+    return true;
+  };
+  stage.change("friend", RecallCommand{UserId("friend"), DeviceId("http"), chat, Seq(2), false});
+  stage.pass(5'000);
+  stage.settle(phone);
+  const auto& held = *phone.store().conversation(chat);
+  EXPECT_EQ(phone.store().device().cursor.mark, stage.listed("me").at(chat).mark) << "the cursor passes";
+  EXPECT_EQ(held.rows.at(Seq(2)).entry->state, MessageState::recalled) << "fetched again, folded";
+  EXPECT_EQ(held.rows.at(Seq(2)).entry->body, Body());
+  EXPECT_EQ(held.state.touched, Seq(6));
+  EXPECT_EQ(questions, 1) << "asked once";
+  stage.pass(300'000);
+  EXPECT_EQ(questions, 1) << "and not in a circle";
+
+  phone.crash();
+  stage.pass(30'000);
+  stage.settle(phone);
+  stage.post("friend", "me", "m6");
+  stage.pass(5'000);
+  EXPECT_EQ(phone.store().conversation(chat)->rows.at(Seq(7)).entry->body.text, "m6");
+}
 
 TEST(Conformance, S23_snapshot_while_conversations_bubble) {
   Stage stage;

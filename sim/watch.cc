@@ -242,7 +242,7 @@ void World::on_event(SimDevice& device, const replica::Event& event) {
     device.tell(fmt::format("link {}", static_cast<int>(link->state)));
 }
 
-void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
+bool World::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
   if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
@@ -270,6 +270,7 @@ void World::on_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* sent = std::get_if<SentReply>(&frame.answer))
     if (sent->duplicate) run_.hit(Counter::duplicates);
   if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer)) note_change(device, *mutated);
+  return true;
 }
 
 /// What had changed while it was on its way.

@@ -102,18 +102,18 @@ void World::act() {
       else
         device->send(pick_user(), {}, fresh_text(device->user()), {});
     }
-  } else if (what < 80) {
+  } else if (what < 79) {
     const Seq head = device->store().conversation(*conversation)->state.object.head_seq;
     const std::uint64_t back = run_.dice.chance(600) ? 0 : run_.dice.below(head.value + 2);
     device->mark_read(*conversation, head - std::min(back, head.value));
-  } else if (what < 83) {
+  } else if (what < 82) {
     device->mark_unread(*conversation);
-  } else if (what < 90) {
+  } else if (what < 86) {
     device->open(*conversation);
-  } else if (what < 93) {
+  } else if (what < 88) {
     device->close(*conversation);
   } else if (what < 98) {
-    device->scroll_back(*conversation);
+    scroll(*device, *conversation);
   } else {
     device->wake_up();
   }
@@ -156,7 +156,14 @@ void World::change_over_http() {
   if (book_.logs().empty() || !server_.up()) return;
   const auto skip = static_cast<std::ptrdiff_t>(run_.dice.below(book_.logs().size()));
   const auto& [id, log] = *std::next(book_.logs().begin(), skip);
-  const Entry& entry = std::next(log.begin(), static_cast<std::ptrdiff_t>(run_.dice.below(log.size())))->second;
+  if (log.empty()) return;
+  change_over_http(id, std::next(log.begin(), static_cast<std::ptrdiff_t>(run_.dice.below(log.size())))->first);
+}
+
+void World::change_over_http(const ConversationId& id, Seq seq) {
+  const Entry* found = book_.entry(id, seq);
+  if (found == nullptr || !server_.up()) return;
+  const Entry& entry = *found;
   if (!entry.countable() || entry.dead()) return;
   MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
   std::string text;
@@ -176,6 +183,29 @@ void World::change_over_http() {
     else
       book_.acknowledge_edit(conversation, done.seq, target, text);
   });
+}
+
+/// Back in a conversation of which older messages are not held; often one of those that are on their way is changed
+/// meanwhile.
+void World::scroll(SimDevice& device, const ConversationId& id) {
+  device.scroll_back(id, run_.dice.chance(200) ? Seq(1 + run_.dice.below(30)) : Seq());
+  const auto older = [&]() -> const replica::ConversationState* {
+    for (const auto& [other, stored] : device.store().conversations()) {
+      const auto& ranges = stored.state.coverage.ranges();
+      const Seq bottom = stored.state.bottom.value_or(Seq());
+      if (!ranges.empty() && ranges.front().after > bottom && run_.dice.chance(500)) return &stored.state;
+    }
+    return nullptr;
+  }();
+  if (older == nullptr) return;
+  const ConversationId further = older->id();
+  const Seq edge = older->coverage.ranges().front().after;
+  device.scroll_back(further, edge + 1);
+  for (auto changes = run_.dice.below(4); changes > 0; --changes)
+    run_.timeline.after(run_.dice.skewed(0, 500),
+                        [this, further, seq = edge - std::min(edge.value, run_.dice.below(8))] {
+                          if (!run_.calm) change_over_http(further, seq);
+                        });
 }
 
 void World::act_of_group() {

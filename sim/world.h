@@ -53,7 +53,7 @@ class World final : public ServerWatch, public DeviceWatch {
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
   void on_event(SimDevice& device, const replica::Event& event) override;
-  void on_answer(SimDevice& device, const replica::ServerFrame& frame) override;
+  bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
   void on_restored(SimDevice& device) override;
   void on_cloned(SimDevice& device) override;
 
@@ -79,6 +79,8 @@ class World final : public ServerWatch, public DeviceWatch {
   void act_of_group();
   void act_over_http();
   void change_over_http();
+  void change_over_http(const ConversationId& id, Seq seq);
+  void scroll(SimDevice& device, const ConversationId& id);
   void change_message(SimDevice& device, const ConversationId& id);
   void post(std::shared_ptr<Post> post);
   void every_second();

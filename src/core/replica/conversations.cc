@@ -119,6 +119,8 @@ void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) 
   if (changes_target(entry.kind)) return;  // it shows in the row it changed
   RowNote note = note_of(entry, ws_.device().user);
   if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
+  // Its range was given up again for the bound on ranges: a row without coverage would not be kept right.
+  if (!held.state.coverage.contains(note.seq)) return;
   const auto found = held.notes.find(note.seq);
   const bool shown = found != held.notes.end();
   // What the server gives is not lost: it was once more than it let this user see.
@@ -180,6 +182,8 @@ void Conversations::cover(Held& held, Interval covers, const std::vector<Hidden>
     state.coverage.subtract({range.after, range.to});
     ws_.drop_rows(held, {range.after, range.to});
   }
+  // What a restore took is held, and in no log.
+  for (const Interval& lost : state.lost.ranges()) state.coverage.subtract(lost);
   bound_ranges(held);
 }
 
