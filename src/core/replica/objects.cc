@@ -105,6 +105,7 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   const Entry& entry = *item.entry;
   if (entry.seq <= object.head_seq) return;
   object.head_seq = entry.seq;
+  object.member = true;  // whoever is not gets a summary
   if (entry.config) object.title = entry.config->title;
   // Where it shows in the list, in unread number or preview, a summary came along.
   if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;

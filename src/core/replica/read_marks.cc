@@ -106,8 +106,11 @@ void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) 
   if (held == nullptr) return;
   close(*held);
   ConversationState& state = ws_.edit(*held);
-  // Clamped: what comes above the head is born unread.
-  if (reply.clamped) state.local_read = std::min(state.local_read, reply.read);
+  // Clamped: what comes above the head is born unread. A pointer that is shown there was set before a restore.
+  if (reply.clamped) {
+    state.local_read = std::min(state.local_read, reply.read);
+    state.object.read = std::min(state.object.read, reply.read);
+  }
   lower_unread(state, held->notes, reply.read);
   // The answer may have been overtaken by a summary of a later change.
   if (reply.mark >= state.object.mark) state.server_flag = reply.unread_flag;

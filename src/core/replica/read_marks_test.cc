@@ -83,6 +83,22 @@ TEST(ReadMarks, AnUnansweredChangeIsRepeatedUnderItsNumber) {
   EXPECT_EQ(device.object(kChat).read, Seq(2));
 }
 
+TEST(ReadMarks, APointerFromBeforeARestoreFallsToWhatTheServerHas) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  send_messages(server, 3);
+  settle(server, device, link);
+  ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(3)).has_value());
+  device.take();
+  MutatedReply reply;
+  reply.read = Seq(1);  // another device had told it already, so no summary comes
+  reply.clamped = true;
+  device.answer(device.expect<Mutate>(), reply);
+  EXPECT_EQ(device.object(kChat).read, Seq(1));
+  EXPECT_EQ(device.state(kChat).local_read, Seq(1));
+}
+
 TEST(ReadMarks, MarkingUnreadIsAFlagOfItsOwn) {
   TestServer server;
   TestDevice device(kAnna);

@@ -225,6 +225,66 @@ TEST_F(RowChanges, ARecalledMessageThatWasNeverShownDoesNotNotify) {
   EXPECT_EQ(row(7).state, MessageState::recalled);
 }
 
+TEST_F(RowChanges, AStandInThatHeardOfItsChangeFirstKeepsIt) {
+  begin();
+  TestLink& link = server.connect(kAnna);
+  device->disconnect();
+  device->connect();
+  server.receive(link, device->expect<Hello>());
+  device->frame(std::move(link.down.front()));
+  device->send(kBen, "a slip");
+  const Request send = device->expect<Send>();
+  PushItem own = push_of(*device, message(7, kAnna));
+  PushItem gone = own;
+  gone.index_after = own.index_to;
+  gone.index_to = own.index_to + 1;
+  gone.entry = std::make_shared<const Entry>(recall(8, 7, kAnna));
+  SentReply sent;
+  sent.conversation = kChat;
+  sent.seq = Seq(7);
+  device->answer(send, sent);
+  device->push(gone);  // overtakes the message's own push
+  EXPECT_EQ(row(7).state, MessageState::recalled);
+  device->events.clear();
+  device->push(own);
+  EXPECT_EQ(row(7).state, MessageState::recalled);
+  for (const MessageEvent& event : device->seen<MessageEvent>()) EXPECT_TRUE(event.entry->dead());
+  EXPECT_FALSE(device->store.conversation(kChat)->rows.at(Seq(7)).note.provisional);
+}
+
+TEST_F(RowChanges, AnEditWithoutABodyChangesNothing) {
+  begin();
+  Entry blank = edit(7, 5, "");
+  blank.body = {};  // a recall has overtaken it on the server
+  push(blank);
+  EXPECT_EQ(row(5).body.text, "m5");
+  EXPECT_EQ(device->waiting<ConversationSync>(), 0u);
+}
+
+TEST_F(RowChanges, RowsBeyondTheBoundOnRangesAreNotStored) {
+  // The oldest range is given up: a row left behind without one would never hear of its changes.
+  Options options;
+  options.ranges_max = 1;
+  begin(options);
+  device->replica->scroll_back(device->now, kChat, Seq(3));
+  device->take();
+  device->answer(device->expect<History>(), page_of({message(1), message(2)}, 0, 2, 6));
+  EXPECT_THAT(device->texts(kChat), ElementsAre("m5", "m6"));
+}
+
+TEST_F(RowChanges, APushWithoutASummaryIsForAMember) {
+  // As a conversation that only the lost part of a restore knew, and that lives again.
+  begin();
+  StoreBatch batch;
+  batch.conversations.push_back(device->state(kChat));
+  batch.conversations.back().object.member = false;
+  device->store.apply(batch);
+  device->start();
+  join(server, *device);
+  push(message(7));
+  EXPECT_TRUE(device->object(kChat).member);
+}
+
 // --------------------------------------------------------------------------------------------------- late pages
 
 TEST_F(RowChanges, ARecallThatOvertakesAPageIsAppliedToItsRows) {
