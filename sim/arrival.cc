@@ -107,7 +107,8 @@ void check_lost(const HeldDevice& device, const Truth& truth, const replica::Mem
     const bool known = truth.book.entry(id, seq) != nullptr;
     const bool said_lost = stored.state.lost.contains(seq);
     if (!known && !said_lost) throw Violation("I17", named + " was lost, and the device was not told");
-    if (known && said_lost && sight.sees(seq)) throw Violation("I17", named + " is there, and the device was told that it is not");
+    if (known && said_lost && sight.sees(seq))
+      throw Violation("I17", named + " is there, and the device was told that it is not");
     if (!known && truth.book.lost(id, seq) == nullptr) throw Violation("I17", named + " was never in any log");
   }
 }
@@ -119,7 +120,8 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     const bool held = stored.rows.contains(seq);
     const bool shows = !entry.target;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
-    if (held && !sight.sees(seq) && !stored.state.lost.contains(seq)) throw Violation("I10", named + " may not be seen");
+    if (held && !sight.sees(seq) && !stored.state.lost.contains(seq))
+      throw Violation("I10", named + " may not be seen");
     if (!held && shows && sight.sees(seq) && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
     if (!held && shows && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)

@@ -31,6 +31,7 @@ std::unique_ptr<WsLink> Links::make(LinkSocket& socket, Dialect dialect, std::st
 }
 
 void Links::publish(Outcome outcome) {
+  delivery_.forget(outcome.notices);
   // Answers first: a login among them has to stand before what comes behind it is delivered.
   for (auto& [done, result] : outcome.answers) done(std::move(result));
   delivery_.publish(outcome.notices, now_ms());
