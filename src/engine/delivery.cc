@@ -114,10 +114,6 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
     if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
 }
 
-void Delivery::forget(const std::vector<Notice>& notices) {
-  for (const Notice& notice : notices) forget(notice);
-}
-
 void Delivery::forget(const Notice& notice) {
   if (!notice.dead) return;
   Blanks blanks;

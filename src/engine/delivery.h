@@ -68,11 +68,12 @@ class Delivery {
   void attach(const Attach& attach, std::int64_t now_ms);
   void detach(SessionId id, std::int64_t now_ms);
 
-  /// Erases from all that waits to be pushed, or may be pushed again, what these notices take back. Before the round's
-  /// answers: a login among them is pushed what is kept.
-  void forget(const std::vector<Notice>& notices);
   /// The notices of a round, after its answers.
   void publish(const std::vector<Notice>& notices, std::int64_t now_ms);
+  /// What these take back is told to nobody any more, not even to who logs in before they are published.
+  void forget(const std::vector<Notice>& notices) {
+    for (const Notice& notice : notices) forget(notice);
+  }
   /// Cumulative.
   void acknowledge(SessionId id, Mark mark, std::int64_t now_ms);
   /// A sync request stops pushing until an answer reaches the head.

@@ -126,6 +126,23 @@ TEST_F(LinksTest, ALoginStandsBeforeWhatItsRoundDelivers) {
   EXPECT_EQ(metrics_.pushed_entries, 1U);
 }
 
+TEST_F(LinksTest, ALoginIsNotToldWhatItsRoundTakesBack) {
+  const auto phone = device("bob");  // what he is told is kept for his next login
+  send("alice", "bob");
+  run();
+  const std::string text = R"("text":"hello")";
+  EXPECT_THAT(phone->take(), testing::Contains(HasSubstr(text)));
+  const auto desk = connect();
+  desk->hello("bob", "d2");
+  const RecallCommand recall{UserId("alice"), DeviceId("http"), ConversationId("alice_bob"), Seq(1), false};
+  engine_->submit(MutateCommand{UserId("alice"), DeviceId("http"), {}, 0, recall},
+                  [](const Result<Reply>& reply) { EXPECT_TRUE(reply); });
+  run();
+  const auto came = desk->take();
+  EXPECT_THAT(came, testing::Contains(HasSubstr("\"push\"")));
+  EXPECT_THAT(came, testing::Each(testing::Not(HasSubstr(text))));
+}
+
 TEST_F(LinksTest, SilenceEndsALinkAndAnyFrameBreaksIt) {
   const std::int64_t patience_ms = config_.limits.heartbeat_ms * config_.limits.heartbeats_missed;
   const auto bob = device("bob");

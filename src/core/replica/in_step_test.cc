@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "core/replica/fold.h"
 #include "core/replica/objects.h"
 #include "core/replica/replica_testing.h"
 
@@ -79,6 +80,8 @@ class World {
         RC_ASSERT(shown.title == change.title);
         check_rows(device, change.conversation);
         const ConversationState& state = device.state(change.conversation);
+        RC_ASSERT(shown.touch_seq == change.touch_seq);
+        RC_ASSERT(state.touched >= change.touch_seq);
         RC_ASSERT(state.tail == change.head_seq);
         RC_ASSERT(state.coverage.contains(change.head_seq));
       }
@@ -120,7 +123,7 @@ class World {
   void act() {
     Peer& peer = any_peer();
     TestDevice& device = *peer.device;
-    switch (roll(14)) {
+    switch (roll(16)) {
       case 0:
         return peer.link && roll(4) == 0 ? disconnect(peer) : peer.link ? void() : connect(peer);
       case 1:
@@ -135,6 +138,8 @@ class World {
         return void(server_.send_to(any_user(), ConversationId("group_1"), "group talk"));
       case 6:
         return look_somewhere(device);
+      case 7:
+        return change_something();
       default:
         return roll(3) == 0 && !device.up.empty() ? up(peer) : down(peer);
     }
@@ -165,6 +170,34 @@ class World {
     }
     draft.body.text = text;
     if (device.replica->send(device.now, draft)) sent_.insert(text);
+    device.take();
+  }
+
+  /// A message of the group's talk is edited or taken back by its author, on one of his devices or elsewhere.
+  void change_something() {
+    const ConversationId group("group_1");
+    const Seq seq(1 + roll(server_.view.line(group).seq.value));
+    const auto entry = server_.view.entry(group, seq);
+    if (!entry || !entry->countable() || sent_.contains(entry->body.text)) return;
+    Body body;
+    body.text = "said otherwise " + std::to_string(++pressed_);
+    const bool recall = roll(2) == 0;
+    Peer& peer = any_peer();
+    TestDevice& device = *peer.device;
+    if (device.store.device().user != entry->sender) {
+      MutateCommand command{entry->sender, DeviceId("other"), {}, 0, {}};
+      if (recall) {
+        command.change = RecallCommand{entry->sender, DeviceId("other"), group, seq, false};
+      } else {
+        command.change = EditCommand{entry->sender, DeviceId("other"), group, seq, body, std::nullopt};
+      }
+      return void(server_.run(command));
+    }
+    if (recall) {
+      (void)device.replica->recall(device.now, group, seq);
+    } else {
+      (void)device.replica->edit(device.now, group, seq, body);
+    }
     device.take();
   }
 
@@ -242,11 +275,20 @@ class World {
     for (const auto& [seq, row] : stored->rows) {
       const auto entry = server_.view.entry(id, seq);
       RC_ASSERT(entry.has_value());
-      RC_ASSERT(entry->body == row.entry->body);
+      RC_ASSERT(!entry->target);
+      const RowNote truth = note_of(*entry, device.store.device().user);
+      RC_ASSERT(!outranks(row.note, truth));
+      // What has changed it up to `touched` is here.
+      const bool behind = entry->touched_by > stored->state.touched || row.note.provisional;
+      RC_ASSERT(behind || !outranks(truth, row.note));
+      RC_ASSERT(outranks(truth, row.note) || entry->body == row.entry->body);
       RC_ASSERT(entry->sender == row.entry->sender);
     }
     for (const Interval& range : stored->state.coverage.ranges())
-      for (Seq seq = range.after + 1; seq <= range.to; seq = seq + 1) RC_ASSERT(stored->rows.contains(seq));
+      for (Seq seq = range.after + 1; seq <= range.to; seq = seq + 1) {
+        const auto entry = server_.view.entry(id, seq);
+        RC_ASSERT(stored->rows.contains(seq) || (entry && entry->target));
+      }
     RC_ASSERT(stored->state.touched <= server_.view.line(id).seq);
   }
 
