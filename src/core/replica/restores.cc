@@ -151,6 +151,7 @@ void Conversations::sweep() {
     state.tail = state.touched = state.local_read = {};
     state.bottom.reset();
     state.server_flag = state.wants_read = state.wants_unread = false;
+    stop_asking(held);
   }
 }
 

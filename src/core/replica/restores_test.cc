@@ -123,6 +123,10 @@ TEST_F(Restored, a_conversation_that_only_the_lost_part_knew_stays_until_it_is_f
   EXPECT_TRUE(device.state(other).only_here());
   EXPECT_EQ(device.object(other).unread, Unread{});
   EXPECT_EQ(device.object(other).preview.text, "hello");
+  EXPECT_FALSE(device.replica->mark_unread(device.now, other).has_value()) << "there is nobody to tell";
+  EXPECT_FALSE(device.replica->mark_read(device.now, other, Seq(1)).has_value());
+  device.take();
+  EXPECT_TRUE(device.replica->settled());
   // Another snapshot does not take it either.
   server.restore(server);
   device.disconnect();
