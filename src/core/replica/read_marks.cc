@@ -26,7 +26,7 @@ ReadMarks::ReadMarks(Workspace& workspace, Mutations& mutations, const StoreImag
 
 Result<void> ReadMarks::mark_read(const ConversationId& id, Seq seq) {
   Held* held = ws_.find(id);
-  if (held == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (held == nullptr || held->state.only_here()) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   const Change& object = held->state.object;
   const Seq head = held->state.stale ? held->state.tail : std::max(object.head_seq, held->state.tail);
   const Seq read = std::min(seq, head);
@@ -45,7 +45,7 @@ Result<void> ReadMarks::mark_read(const ConversationId& id, Seq seq) {
 
 Result<void> ReadMarks::mark_unread(const ConversationId& id) {
   Held* held = ws_.find(id);
-  if (held == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (held == nullptr || held->state.only_here()) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (held->state.object.unread_flag) return {};
   ConversationState& state = ws_.edit(*held);
   state.object.unread_flag = true;
@@ -110,6 +110,8 @@ void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) 
   if (reply.clamped) {
     state.local_read = std::min(state.local_read, reply.read);
     state.object.read = std::min(state.object.read, reply.read);
+  } else {
+    state.local_read = std::max(state.local_read, reply.read);  // a summary from before it may still come
   }
   lower_unread(state, held->notes, reply.read);
   // The answer may have been overtaken by a summary of a later change.
