@@ -24,7 +24,13 @@ void World::check_arrived() {
   std::map<std::pair<UserId, DeviceId>, bool> settled;
   for (const SimDevice& device : devices_) settled[{device.user(), device.name().device}] |= device.settled();
   for (const auto& [name, arrived] : settled)
-    if (!arrived) throw Violation("I19", name.first.value + "/" + name.second.value + " is not in step");
+    if (!arrived) {
+      std::string all = name.first.value + "/" + name.second.value + " is not in step";
+      for (const SimDevice& device : devices_)
+        if (device.user() == name.first && device.name().device == name.second)
+          all += "; " + device.name().shown + ": " + device.waits_for();
+      throw Violation("I19", all);
+    }
   look_at_log();
   for (const SimDevice& device : devices_)
     if (device.settled()) check_device(device);
@@ -46,7 +52,7 @@ void World::check_fresh_devices() {
   while (run_.timeline.step(end)) {
   }
   for (SimDevice* device : fresh) {
-    if (!device->settled()) throw Violation("I19", device->name().shown + " is not in step");
+    if (!device->settled()) throw Violation("I19", device->name().shown + " is not in step: " + device->waits_for());
     check_device(*device);
     run_.hit(Counter::fresh_devices);
   }

@@ -203,6 +203,18 @@ void SimDevice::wake_up() {
   connect_again();
 }
 
+std::string SimDevice::waits_for() const {
+  if (!up()) return "down";
+  std::string all =
+      fmt::format("link {}, {} pushes held, {} in the outbox, {} changes", static_cast<int>(replica_->link()),
+                  replica_->held_pushes(), replica_->outbox().size(), store_.mutations().size());
+  for (const auto& [id, held] : replica_->conversations()) {
+    if (held.pull || held.wants()) all += fmt::format(", {} {}", held.pull ? "asks for" : "wants", id.value);
+    if (held.state.wants_read || held.state.wants_unread) all += ", has read marks of " + id.value + " to tell";
+  }
+  return all;
+}
+
 bool SimDevice::settled() const {
   return up() && replica_->settled() && std::ranges::none_of(replica_->outbox(), [](const replica::OutboxItem& item) {
            return item.state == replica::OutboxState::waiting || item.state == replica::OutboxState::searching;

@@ -49,6 +49,8 @@ class SimDevice {
   bool connected() const { return connection_ != nullptr; }
   /// It stands at the head, nothing waits to be sent or told.
   bool settled() const;
+  /// What keeps it from that, in words.
+  std::string waits_for() const;
 
   // The user acts; nothing happens while the process is down.
   void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/run_context.h"
+#include "sim/texts.h"
 #include "store/keys.h"
 #include "store/row_codec.h"
 
@@ -101,7 +102,7 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
     if (entry.body != Body()) throw Violation("I11", named(conversation, seq) + " keeps a body beside the row's");
     changes_[{conversation, entry.target}] = seq;
   }
-  if (entry.countable() && !entry.dead()) texts_[{conversation, seq}][entry.revision] = entry.body.text;
+  if (entry.countable() && !entry.dead()) note_text(conversation, seq, entry.revision, entry.body.text);
   log.emplace(seq, std::move(entry));
 }
 
@@ -114,7 +115,7 @@ void LogBook::take_again(const ConversationId& conversation, Entry& known, Entry
   if (entry.dead() && entry.body != Body()) throw Violation("I11", name + " is dead and keeps its body");
   if (entry.revision == known.revision && !entry.dead() && entry.body != known.body)
     throw Violation("I2", name + " says something else without a new revision");
-  if (entry.countable() && !entry.dead()) texts_[{conversation, entry.seq}][entry.revision] = entry.body.text;
+  if (entry.countable() && !entry.dead()) note_text(conversation, entry.seq, entry.revision, entry.body.text);
   known = std::move(entry);
 }
 
@@ -188,7 +189,17 @@ const LogBook::Texts& LogBook::texts(const ConversationId& conversation, Seq seq
 }
 
 void LogBook::note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text) {
-  if (!text.empty()) texts_[{conversation, seq}][revision] = text;
+  if (text.empty()) return;
+  texts_[{conversation, seq}][revision] = text;
+  if (const auto number = number_of(text)) speakers_[*number].emplace(conversation, seq);
+}
+
+bool LogBook::lives(std::uint64_t number) const {
+  const auto found = speakers_.find(number);
+  return found != speakers_.end() && std::ranges::any_of(found->second, [&](const auto& message) {
+           const Entry* said = entry(message.first, message.second);
+           return said != nullptr && !said->dead();
+         });
 }
 
 const Entry* LogBook::last_change(const ConversationId& conversation, Seq target) const {

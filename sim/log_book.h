@@ -41,6 +41,8 @@ class LogBook {
   /// Every state of a message that was ever seen, by its revision (0: as it was sent).
   using Texts = std::map<Seq, std::string>;
   const Texts& texts(const ConversationId& conversation, Seq seq) const;
+  /// Whether a message that lives says, or said, the text of this number (sim/texts.h).
+  bool lives(std::uint64_t number) const;
   void note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text);
   /// The last entry that changed the message; null when none has.
   const Entry* last_change(const ConversationId& conversation, Seq target) const;
@@ -88,7 +90,8 @@ class LogBook {
   std::map<ConversationId, Log> lost_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
   std::map<std::pair<ConversationId, Seq>, Texts> texts_;
-  std::map<std::pair<ConversationId, Seq>, Seq> changes_;  // of a message, the last
+  std::map<std::uint64_t, std::set<std::pair<ConversationId, Seq>>> speakers_;  // by the number of a text
+  std::map<std::pair<ConversationId, Seq>, Seq> changes_;                       // of a message, the last
   std::vector<Acknowledged> acknowledged_;
   std::vector<AcknowledgedChange> acknowledged_changes_;
 };

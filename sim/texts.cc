@@ -24,11 +24,17 @@ std::string numbered_text(std::string_view name, std::uint64_t number) {
   return fmt::format("{}#{};", name, number);
 }
 
-void GoneTexts::add(std::string_view text) {
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::optional<std::uint64_t> first;
   each_number(text, [&](std::uint64_t number) {
-    numbers_.insert(number);
-    return false;  // what follows is a quote, of somebody else's
+    first = number;
+    return false;
   });
+  return first;
+}
+
+void GoneTexts::add(std::string_view text) {
+  if (const auto number = number_of(text)) numbers_.insert(*number);
 }
 
 void GoneTexts::lives(std::string_view text) {
@@ -42,7 +48,7 @@ std::optional<std::uint64_t> GoneTexts::find_in(std::string_view bytes) const {
   std::optional<std::uint64_t> found;
   if (numbers_.empty()) return found;
   each_number(bytes, [&](std::uint64_t number) {
-    if (numbers_.contains(number)) found = number;
+    if (numbers_.contains(number) && !lives_(number)) found = number;
     return !found;
   });
   return found;

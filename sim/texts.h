@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,8 +14,16 @@ namespace tidemark::sim {
 /// A text that nobody else has: "name#number;".
 std::string numbered_text(std::string_view name, std::uint64_t number);
 
+/// Its number; nothing when it has none. What follows is a quote, of somebody else's.
+std::optional<std::uint64_t> number_of(std::string_view text);
+
 class GoneTexts {
  public:
+  /// `lives`: whether another message says the same, such as one that was sent once more.
+  explicit GoneTexts(std::function<bool(std::uint64_t)> lives = [](std::uint64_t) { return false; })
+      : lives_(std::move(lives)) {}
+
+  void clear() { numbers_.clear(); }
   /// Texts without a number are nobody's.
   void add(std::string_view text);
   /// It is said again: a user may send anew what he does not know to have arrived.
@@ -23,6 +32,7 @@ class GoneTexts {
   std::optional<std::uint64_t> find_in(std::string_view bytes) const;
 
  private:
+  std::function<bool(std::uint64_t)> lives_;
   std::set<std::uint64_t> numbers_;
 };
 

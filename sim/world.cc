@@ -81,7 +81,7 @@ std::optional<ConversationId> World::pick_conversation(const SimDevice& device) 
 
 std::string World::fresh_text(const UserId& user) {
   std::string text = numbered_text(user.value, ++texts_);
-  if (run_.dice.chance(100)) text.append(static_cast<std::size_t>(run_.dice.below(300)), '.');
+  if (run_.dice.chance(250)) text.append(static_cast<std::size_t>(run_.dice.below(300)), '.');
   return text;
 }
 
@@ -325,7 +325,7 @@ void World::restore_server() {
   server_.restore();
   book_.restore(*backup_);
   // A recall may be lost too: then its text is there again.
-  gone_ = {};
+  gone_.clear();
   std::erase_if(groups_, [this](const ConversationId& id) { return book_.log(id).empty(); });
   bot_cursors_.clear();
   bot_messages_.clear();

@@ -119,7 +119,7 @@ class World final : public ServerWatch, public DeviceWatch {
   std::vector<ConversationId> groups_;
   LogBook book_;
   std::optional<LogBook> backup_;
-  GoneTexts gone_;
+  GoneTexts gone_{[this](std::uint64_t number) { return book_.lives(number); }};
   std::uint64_t actions_ = 0;
   std::uint64_t texts_ = 0;
   std::map<UserId, Cursor> bot_cursors_;

@@ -110,6 +110,8 @@ void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) 
   if (reply.clamped) {
     state.local_read = std::min(state.local_read, reply.read);
     state.object.read = std::min(state.object.read, reply.read);
+  } else {
+    state.local_read = std::max(state.local_read, reply.read);  // a summary from before it may still come
   }
   // Another device may have read further; a summary from before that must not take it back.
   state.local_read = std::max(state.local_read, reply.read);

@@ -99,6 +99,29 @@ TEST(ReadMarks, APointerFromBeforeARestoreFallsToWhatTheServerHas) {
   EXPECT_EQ(device.state(kChat).local_read, Seq(1));
 }
 
+TEST(ReadMarks, ASummaryFromBeforeTheAnswerDoesNotTakeThePointerBack) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  send_messages(server, 3);
+  settle(server, device, link);
+  ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(1)).has_value());
+  device.take();
+  MutatedReply reply;
+  reply.read = Seq(3);  // another device had read further
+  device.answer(device.expect<Mutate>(), reply);
+  ASSERT_EQ(device.object(kChat).read, Seq(3));
+  PushItem late;
+  late.index_after = device.store.device().cursor.mark;
+  late.index_to = late.index_after + 1;
+  Change before = device.object(kChat);
+  before.mark = late.index_to;
+  before.read = Seq(0);
+  late.summary = std::make_shared<const Change>(before);
+  device.push(late);
+  EXPECT_EQ(device.object(kChat).read, Seq(3));
+}
+
 TEST(ReadMarks, MarkingUnreadIsAFlagOfItsOwn) {
   TestServer server;
   TestDevice device(kAnna);

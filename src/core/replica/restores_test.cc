@@ -121,6 +121,8 @@ TEST_F(Restored, a_conversation_that_only_the_lost_part_knew_stays_until_it_is_f
   TestLink& link = restore();
   EXPECT_THAT(device.texts(other), ElementsAre("hello"));
   EXPECT_TRUE(device.state(other).only_here());
+  EXPECT_FALSE(device.replica->mark_unread(device.now, other).has_value()) << "no server could be told";
+  EXPECT_FALSE(device.replica->mark_read(device.now, other, Seq(1)).has_value());
   EXPECT_EQ(device.object(other).unread, Unread{});
   EXPECT_EQ(device.object(other).preview.text, "hello");
   EXPECT_FALSE(device.replica->mark_unread(device.now, other).has_value()) << "there is nobody to tell";
