@@ -17,7 +17,7 @@
 namespace tidemark::sim {
 
 /// safety: faults never stop, nothing wrong may happen. liveness: they stop, and everybody must arrive.
-inline constexpr std::int64_t kArriveMs = 180'000;  // once faults have stopped: time-outs of dead links, a heartbeat
+inline constexpr std::int64_t kArriveMs = 300'000;  // once faults have stopped: time-outs of dead links, a heartbeat
 
 enum class RunMode : std::uint8_t { safety, liveness };
 

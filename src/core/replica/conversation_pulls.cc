@@ -154,9 +154,12 @@ bool Conversations::ask_if_ready(Held& held) {
 
 void Conversations::ask_next(Held& held) {
   const ConversationState& state = held.state;
-  // The rows gained between two pages of touches are on neither.
-  const auto gained = held.touch_cursor ? held.since.gained_as_of : std::nullopt;
-  held.since = {state.touched, {}, 0, gained};
+  // The rows gained or given up between two pages of touches are on neither.
+  const Since before = std::exchange(held.since, {state.touched, {}, 0, {}, {}});
+  if (held.touch_cursor) {
+    held.since.gained_as_of = before.gained_as_of;
+    held.since.given_up = before.given_up;
+  }
   if (state.coverage.empty()) held.want_newest |= std::exchange(held.want_sync, false);
   if (held.want_sync && !held.want_newest) return ask_for_changes(held);
   History question{held.id(), {}, {}, ws_.options.page_limit};
@@ -247,6 +250,12 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   held->touch_cursor = held->touch_to = {};
   const NotifyAbove notify_above = lowest_held(state);
   cover(*held, page.covers, page.hidden);
+  // Of what it was told to be held it sends nothing again.
+  for (const Interval& range : held->since.given_up.ranges()) {
+    state.coverage.subtract(range);
+    ws_.drop_rows(*held, range);
+  }
+  bound_ranges(*held);
   for (const Entry& row : page.messages) take_row(*held, with_changes(*held, row), notify_above);
   // It tells of changes to the rows that were held when it was asked. Those gained since are as of a place that may lie
   // below `to`: what has changed them above it is still to be asked for.

@@ -193,6 +193,7 @@ void Conversations::bound_ranges(Held& held) {
     const Interval oldest = held.state.coverage.ranges().front();
     ws_.edit(held).coverage.subtract(oldest);
     ws_.drop_rows(held, oldest);
+    if (held.pull) held.since.given_up.add(oldest);
   }
 }
 

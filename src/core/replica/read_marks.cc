@@ -125,6 +125,7 @@ void ReadMarks::on_refused(const MutationItem& item, const Error& error) {
   Held* held = ws_.find(item.conversation);
   if (held == nullptr) return;
   close(*held);
+  if (held->state.only_here()) return;  // there is nobody to tell any more
   if (error.code != ErrorCode::MUTATION_EXPIRED && error.code != ErrorCode::MUTATION_CONFLICT) {
     ConversationState& refused = ws_.edit(*held);
     refused.object.unread_flag = held->local_flag.value_or(refused.server_flag);

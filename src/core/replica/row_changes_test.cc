@@ -272,6 +272,26 @@ TEST_F(RowChanges, RowsBeyondTheBoundOnRangesAreNotStored) {
   EXPECT_THAT(device->texts(kChat), ElementsAre("m5", "m6"));
 }
 
+TEST_F(RowChanges, ARangeThatIsGivenUpWhileItIsSaidToBeHeldIsNotCovered) {
+  Options options;
+  options.ranges_max = 1;
+  begin(options);
+  device->push(summary_of(*device, 8, 0));
+  push(message(9));
+  device->push(summary_of(*device, 9, 7));
+  const Request question = device->expect<ConversationSync>();
+  ASSERT_THAT(std::get<ConversationSync>(question.operation).known, ElementsAre(Interval{Seq(8), Seq(9)}));
+  device->push(summary_of(*device, 11, 7));
+  push(message(12));
+  ASSERT_FALSE(device->state(kChat).coverage.contains(Seq(9)));
+  ConversationPage page = news_of(6, 12);
+  page.covers = {Seq(6), Seq(12)};
+  page.messages = {message(8), message(10), message(11), message(12)};  // 9 is said to be there
+  device->answer(question, page);
+  EXPECT_THAT(device->state(kChat).coverage.ranges(), ElementsAre(Interval{Seq(9), Seq(12)}));
+  EXPECT_THAT(device->texts(kChat), ElementsAre("m10", "m11", "m12"));
+}
+
 TEST_F(RowChanges, APushWithoutASummaryIsForAMember) {
   // As a conversation that only the lost part of a restore knew, and that lives again.
   begin();

@@ -82,6 +82,7 @@ struct Since {
   std::map<Seq, std::shared_ptr<const Entry>> changes;  // those that change another row
   std::size_t bytes = 0;
   std::optional<Seq> gained_as_of;  // rows that were taken in meanwhile are at least as of this
+  Coverage given_up;                // ranges that were held when it was asked
 };
 
 /// A conversation as the device holds it, with what it is about to do for it.
