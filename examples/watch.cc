@@ -32,7 +32,9 @@ struct Print {
     if (event.outcome == ChangeOutcome::done) line(event.conversation, "changed as asked");
   }
   void operator()(const ChangeRefusedEvent& event) const { line(event.conversation, event.error.message()); }
-  void operator()(const LostEvent& event) const { line(event.conversation, "the server was restored and lost messages"); }
+  void operator()(const LostEvent& event) const {
+    line(event.conversation, "the server was restored and lost messages");
+  }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
   void operator()(const LinkEvent& event) const {
     if (event.state == LinkState::in_step) std::printf("in step\n");

@@ -20,9 +20,9 @@ Result<std::vector<Epoch>> epochs_of(const Snapshot& snapshot);
 /// The epoch that follows all of these: its number is above all of theirs. `id` is random.
 Epoch epoch_after(const std::vector<Epoch>& known, std::uint64_t id);
 
-/// Begins the epoch after a restore, in one durable batch. `others` are the epochs known of elsewhere (of the data that is
-/// replaced, noted beside the backup); with the store's own they become its lineage, so that who comes from any of them
-/// is told what was lost. REQUIRES: `next` follows all of them.
+/// Begins the epoch after a restore, in one durable batch. `others` are the epochs known of elsewhere (of the data that
+/// is replaced, noted beside the backup); with the store's own they become its lineage, so that who comes from any of
+/// them is told what was lost. REQUIRES: `next` follows all of them.
 Result<void> begin_epoch(Warm& warm, const Epoch& next, const std::vector<Epoch>& others);
 
 }  // namespace tidemark

@@ -27,7 +27,8 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   if (status.IsCorruption() || missing_file) {
     return {ErrorCode::INTERNAL,
             {},
-            "the data in " + directory + " is damaged (" + status.ToString() + "); put a backup back with `tidemark restore`"};
+            "the data in " + directory + " is damaged (" + status.ToString() +
+                "); put a backup back with `tidemark restore`"};
   }
   if (status.IsIOError() || status.IsAborted() || status.IsBusy() || status.IsTimedOut() || status.IsTryAgain() ||
       status.IsIncomplete() || status.IsShutdownInProgress() || status.IsMemoryLimit()) {

@@ -223,7 +223,8 @@ Result<void> check_format(const std::string& directory, std::uint32_t known) {
         names, [](const std::string& name) { return name == "CURRENT_DB" || database_number(name).has_value(); });
     if (!data) return replace_file(path, expected);
     return fail(ErrorCode::INTERNAL, {},
-                "the data directory " + directory + " holds data but no file FORMAT; put a backup back with `tidemark restore`");
+                "the data directory " + directory +
+                    " holds data but no file FORMAT; put a backup back with `tidemark restore`");
   }
   std::string version = *found;
   while (!version.empty() && version.back() == '\n') version.pop_back();
