@@ -81,7 +81,7 @@ TEST_P(Program, TellsAboutItself) {
     EXPECT_THAT(openapi.body, HasSubstr(path));
   // Secrets are the owner's alone, and no log has a token or a body.
   for (const char* name : {"/secret.key", "/admin.key"}) {
-    struct stat file {};
+    struct stat file{};
     ASSERT_EQ(stat((server().data() + name).c_str(), &file), 0);
     EXPECT_EQ(file.st_mode & 0777, 0600U) << name;
   }

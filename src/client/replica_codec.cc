@@ -115,8 +115,10 @@ class Packer {
   void put(std::signed_integral auto value) { out_.svarint(value); }
   void put(const std::string& value) { out_.string(value); }
   template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void put(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
+    requires std::is_enum_v<Enum>
+  void put(Enum value) {
+    out_.u8(static_cast<std::uint8_t>(value));
+  }
   /// By its name, which is stable; the enumerator's number here is not.
   void put(ErrorCode code) { out_.string(error_info(code).name); }
   template <typename Tag>
@@ -143,10 +145,11 @@ class Packer {
     for (const T& each : values) put(each);
   }
   template <typename T>
-  void put(const T& value) requires requires(Packer& archive) {
-    members(archive, value);
+  void put(const T& value)
+    requires requires(Packer& archive) { members(archive, value); }
+  {
+    members(*this, value);
   }
-  { members(*this, value); }
 
   ByteWriter out_;
 };
@@ -176,8 +179,10 @@ class Unpacker {
   void get(std::int64_t& value) { value = in_.svarint(); }
   void get(std::string& value) { value = in_.string(); }
   template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void get(Enum& value) { value = static_cast<Enum>(in_.u8()); }
+    requires std::is_enum_v<Enum>
+  void get(Enum& value) {
+    value = static_cast<Enum>(in_.u8());
+  }
   void get(ErrorCode& code) { code = error_code_named(in_.string()).value_or(ErrorCode::INTERNAL); }
   template <typename Tag>
   void get(Number<Tag>& value) {
@@ -214,10 +219,11 @@ class Unpacker {
     for (std::uint64_t i = 0; i < count && in_.ok(); ++i) get(values.emplace_back());
   }
   template <typename T>
-  void get(T& value) requires requires(Unpacker& archive) {
-    members(archive, value);
+  void get(T& value)
+    requires requires(Unpacker& archive) { members(archive, value); }
+  {
+    members(*this, value);
   }
-  { members(*this, value); }
 
   ByteReader in_;
 };
