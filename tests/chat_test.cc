@@ -155,6 +155,17 @@ TEST_F(Chat, WhoIsAddedSeesNothingThatWasTypedBefore) {
   EXPECT_THAT(bob.out, HasSubstr("alice: goodbye"));
 }
 
+TEST_F(Chat, TakesBackAndSaysOtherwise) {
+  const Finished alice = chat("alice", "one\ntwo\n/edit two again\n/recall 1\n/recall nothing\n", {"--to", "bob"});
+  EXPECT_EQ(alice.exit_code, 0) << alice.err;
+  EXPECT_THAT(alice.out, AllOf(HasSubstr("edit done alice_bob 2\n"), HasSubstr("recall done alice_bob 1\n"),
+                               HasSubstr("notice /recall takes the number of a message: /recall 57\n")));
+  const Finished bob = chat("bob", "/to alice\n/recall\n");
+  EXPECT_THAT(bob.out, AllOf(HasSubstr("message alice_bob 1 alice: message recalled\n"),
+                             HasSubstr("message alice_bob 2 alice: two again (edited)\n"),
+                             HasSubstr("notice there is no message of yours here\n"), Not(HasSubstr("one"))));
+}
+
 TEST_F(Chat, InMemoryItLeavesNothing) {
   EXPECT_EQ(chat("alice", "hello\n", {"--to", "bob", "--store", "none"}).exit_code, 0);
   EXPECT_FALSE(fs::exists(stores()));
@@ -170,7 +181,7 @@ TEST_F(Chat, ASecondChatOfTheSameDeviceIsToldWhatToDo) {
     "$1" chat --user alice --data "$2" --url "$3" --follow </dev/null >"$4" 2>&1 &
     first=$!
     tries=0
-    while ! grep -q "link online" "$4" && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+    while ! grep -qs "link online" "$4" && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
     "$1" chat --user alice --data "$2" --url "$3" </dev/null; echo "second $?"
     "$1" chat --user alice --data "$2" --url "$3" --device other </dev/null; echo "other $?"
     kill $first

@@ -55,10 +55,11 @@ class ChatLines {
   void tell(const ClientEvent& event);
   void tell_link(const LinkEvent& link);
   void tell_fate(const OutboxEvent& own);
+  void answered(const ConversationId& id, Seq seq);
   void tell_events();
   void take_input();
   void take_line(const std::string& line);
-  bool all_told() const { return waiting_.empty(); }
+  bool all_told() const { return waiting_.empty() && changing_.empty(); }
   std::string text_of(std::uint64_t local_id) const;
   bool done() const;
   bool alone() const;
@@ -72,7 +73,8 @@ class ChatLines {
   std::optional<ConversationId> open_;
   std::string pending_;
   bool input_open_ = true;
-  std::set<std::uint64_t> waiting_;  // local ids of messages whose fate was not told yet
+  std::set<std::uint64_t> waiting_;                         // local ids of messages whose fate was not told yet
+  std::multiset<std::pair<ConversationId, Seq>> changing_;  // messages whose recall or edit was not answered yet
   int not_sent_ = 0;
   bool quit_ = false;
   std::string refusal_;  // for good
@@ -120,8 +122,8 @@ bool ChatLines::alone() const {
 
 void ChatLines::tell_what_is_waited_for() {
   if (all_told() || !alone() || std::exchange(waiting_told_, true)) return;
-  say(fmt::format("notice {} message(s) are not sent yet; waits {} s at most for the server", waiting_.size(),
-                  kLastWordsMs / 1'000));
+  say(fmt::format("notice {} message(s) are not sent yet; waits {} s at most for the server",
+                  waiting_.size() + changing_.size(), kLastWordsMs / 1'000));
 }
 
 int ChatLines::end() {
@@ -132,7 +134,7 @@ int ChatLines::end() {
   if (!all_told()) {
     const std::string& path = session_.store_path();
     const std::string fate = path.empty() ? "were not sent" : "are not sent yet; the next chat does it from " + path;
-    fmt::print(stderr, "tidemark: {} message(s) {} ({}).\n", waiting_.size(), fate, why);
+    fmt::print(stderr, "tidemark: {} message(s) {} ({}).\n", waiting_.size() + changing_.size(), fate, why);
   }
   // Whoever left by himself knows what he saw.
   const bool unserved = !quit_ && !was_in_step_;
@@ -220,13 +222,19 @@ void ChatLines::tell(const ClientEvent& event) {
     say(fmt::format("{} {} ({}, {}]", lost->now ? "found-again" : "not-on-server", lost->conversation.value,
                     lost->rows.after.value, lost->rows.to.value));
   } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
+    if (change->outcome == ChangeOutcome::done) answered(change->conversation, change->seq);
     const bool recall = change->kind == MutationKind::recall;
     say(fmt::format("{} {} {} {}", recall ? "recall" : "edit",
                     change->outcome == ChangeOutcome::done ? "done" : "queued", change->conversation.value,
                     change->seq.value));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
+    answered(refused->conversation, refused->seq);
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));
   }
+}
+
+void ChatLines::answered(const ConversationId& id, Seq seq) {
+  if (const auto found = changing_.find({id, seq}); found != changing_.end()) changing_.erase(found);
 }
 
 void ChatLines::tell_entry(std::string_view what, const ConversationId& id, const Entry& entry) {
@@ -295,6 +303,7 @@ void ChatLines::take_line(const std::string& line) {
     for (const std::string& help : outcome.help) say("help " + help);
     if (!outcome.notice.empty()) say("notice " + on_one_line(outcome.notice));
     if (outcome.open) open(*outcome.open);
+    if (outcome.changing) changing_.emplace(*open_, *outcome.changing);
     quit_ = quit_ || outcome.quit;
     return;
   }

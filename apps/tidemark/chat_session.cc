@@ -210,7 +210,8 @@ CommandOutcome ChatSession::recall(const std::vector<std::string>& words, const 
       return {.notice = "/recall takes the number of a message: /recall 57"};
   }
   const auto taken = client_->recall(open, seq);
-  return {.notice = taken ? "" : taken.error().message()};
+  if (!taken) return {.notice = taken.error().message()};
+  return {.notice = "", .changing = seq};
 }
 
 CommandOutcome ChatSession::edit(std::string_view line, const ConversationId& open) {
@@ -221,7 +222,8 @@ CommandOutcome ChatSession::edit(std::string_view line, const ConversationId& op
   const Seq seq = last_own(open);
   if (!seq) return {.notice = "there is no message of yours here"};
   const auto taken = client_->edit_text(open, seq, text);
-  return {.notice = taken ? "" : taken.error().message()};
+  if (!taken) return {.notice = taken.error().message()};
+  return {.notice = "", .changing = seq};
 }
 
 CommandOutcome ChatSession::create_group(const std::vector<std::string>& words) {

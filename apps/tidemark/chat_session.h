@@ -21,6 +21,7 @@ struct CommandOutcome {
   std::vector<std::string> help = {};       // asked for by /help
   std::optional<ConversationId> open = {};  // the conversation to look at from now on
   bool quit = false;
+  std::optional<Seq> changing = {};  // the message of the open conversation whose change is on its way
 };
 
 /// All but wake() belongs to one thread.

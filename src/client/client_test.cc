@@ -95,6 +95,36 @@ TEST_P(ClientDialects, TwoUsersTalk) {
   EXPECT_THAT(texts(*ben, kChat), ElementsAre("早上好", "早"));
 }
 
+TEST(Client, EditsAndRecallsShowOnEveryDeviceAndInTheStore) {
+  TestingServer server;
+  const auto anna = start(options_for(server.url(), "1001"));
+  const auto ben = start(options_for(server.url(), "1002"));
+  ASSERT_TRUE(anna->send_text("1002", "see you at seven").has_value());
+  ASSERT_TRUE(await<MessageEvent>(*ben));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+
+  ASSERT_TRUE(anna->edit_text(kChat, Seq(1), "see you at eight").has_value());
+  ASSERT_TRUE(await<ChangeEvent>(*anna, [](const auto& event) { return event.outcome == ChangeOutcome::done; }));
+  const auto edited = await<MessageEvent>(*ben);
+  ASSERT_TRUE(edited.has_value());
+  EXPECT_FALSE(edited->appeared);
+  EXPECT_FALSE(edited->notify);
+  EXPECT_EQ(edited->entry->state, MessageState::edited);
+  EXPECT_THAT(texts(*ben, kChat), ElementsAre("see you at eight")) << "the edit itself is no row";
+
+  ASSERT_TRUE(anna->recall(kChat, Seq(1)).has_value());
+  const auto recalled = await<MessageEvent>(*ben);
+  ASSERT_TRUE(recalled.has_value());
+  EXPECT_TRUE(recalled->entry->dead());
+  EXPECT_THAT(texts(*ben, kChat), ElementsAre(""));
+  EXPECT_EQ(ben->conversation(kChat)->unread, Unread{});
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_THAT(texts(*anna, kChat), ElementsAre(""));
+  EXPECT_FALSE(ben->timeline(kChat).rows[0].gap_before);
+  EXPECT_EQ(anna->edit_text(kChat, Seq(1), "too late").error().code, ErrorCode::MESSAGE_DELETED);
+  EXPECT_EQ(ben->recall(kChat, Seq(1)).error().code, ErrorCode::FORBIDDEN);
+}
+
 TEST(Client, WhatWasMissedIsThereAfterTheLineComesBack) {
   TestingServer server;
   const auto anna = start(options_for(server.url(), "1001"));
