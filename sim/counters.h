@@ -25,7 +25,6 @@ namespace tidemark::sim {
   X(touched_rows, "changed rows that a device had missed")                       \
   X(touch_pages, "pages of changed rows that were followed by others")           \
   X(overtaken_pages, "pages overtaken by the change of a row on them")           \
-  X(late_pages, "pages dropped because they were older than what was held")      \
   X(group_changes, "groups made, joined, left, renamed")                         \
   X(pushes, "pushes that reached a device")                                      \
   X(hints, "hints that reached a device")                                        \

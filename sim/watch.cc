@@ -48,7 +48,7 @@ void World::on_published(const Outcome& outcome) {
           "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
   }
   for (const Notice& notice : outcome.notices)
-    if (notice.entry) check_notice(notice, told.at({notice.conversation, notice.entry->seq}));
+    if (notice.entry) check_notice(notice, told[{notice.conversation, notice.entry->seq}]);
 }
 
 /// `told`: of its entry, by this and other notices.
@@ -281,7 +281,7 @@ void World::count_page(const SimDevice& device, std::uint64_t request, const His
   if (found == device.engine().conversations().end() || found->second.pull != request) return;
   const replica::Held& held = found->second;
   if (held.state.coverage.empty() || page.as_of >= held.state.touched) return;
-  if (page.as_of < held.since.from) return run_.hit(Counter::late_pages);
+  if (page.as_of < held.since.from) return;  // dropped
   for (const Entry& row : page.messages)
     if (std::ranges::any_of(held.since.changes, [&](const auto& each) { return each.second->target == row.seq; }))
       return run_.hit(Counter::overtaken_pages);

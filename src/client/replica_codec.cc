@@ -82,9 +82,9 @@ void members(auto& archive, Is<DeviceState> auto& value) {
 }
 void members(auto& archive, Is<ConversationState> auto& value) {
   auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-         epoch, lost] = value;
+         epoch, lost, forgotten] = value;
   archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-          epoch, lost);
+          epoch, lost, forgotten);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
   auto& [seq, server_time, revision, touched_by, echo, state, countable, mine, provisional] = value;

@@ -109,6 +109,7 @@ class BatchMaker {
     state.wants_unread = flag();
     state.named = number();
     state.epoch = static_cast<std::uint32_t>(below(5));
+    state.forgotten = flag();
     if (flag()) state.lost.add({Seq(60), Seq(61 + below(20))});
     return state;
   }

@@ -76,6 +76,7 @@ void Conversations::jump_touched(Held& held, Seq to) {
 void Conversations::want_changes(Held& held) {
   const ConversationState& state = held.state;
   const Seq changed = state.object.touch_seq;
+  if (state.stale) return;  // its numbers are of another epoch
   if (!state.coverage.empty() && changed > std::max(state.touched, held.synced_to)) {
     held.want_sync = true;
     want(held);

@@ -24,6 +24,11 @@ void Conversations::take_summary(const Change& change) {
   const Change before = state.object;
   if (apply_summary(state, held, change) && !same_sight(before, state.object)) prune(held);
   state.named = ws_.device().pass.id;
+  // The server knew nothing of it, and does again: which of its rows are lost has to be asked once more.
+  if (!state.stale && std::exchange(state.forgotten, false) && !state.lost.empty()) {
+    state.epoch = 0;
+    jumps_wanted_.insert(held.id());
+  }
   const bool clears_flag = change.unread_flag && held.local_flag == false;
   if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
   if (change.covers.after < change.covers.to) take_messages(held, change);

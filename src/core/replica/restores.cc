@@ -86,13 +86,24 @@ void Conversations::on_jumps(const JumpsAnswer& answer) {
   for (const LineJumps& line : answer.lines) {
     if (answer.epoch != ws_.epoch().number || jumps_wanted_.erase(line.conversation) == 0) continue;
     Held& held = *ws_.find(line.conversation);
-    ws_.edit(held).epoch = answer.epoch;
+    const bool from_the_start = std::exchange(ws_.edit(held).epoch, answer.epoch) == 0;
+    Coverage found = from_the_start ? std::exchange(held.state.lost, {}) : Coverage();
+    const Seq local_read = held.state.local_read;
     for (const Jump& jump : line.jumps) apply_jump(held, jump);
     if (!line.known) apply_jump(held, {answer.epoch, Seq(0), kNoEnd});
+    held.state.forgotten = !line.known;
+    if (from_the_start) held.state.local_read = local_read;  // of the present epoch by now
+    // What was held to be lost and is not comes again as it is looked at.
+    for (const Interval& lost : held.state.lost.ranges()) found.subtract(lost);
+    for (const Interval& range : found.ranges()) {
+      ws_.drop_rows(held, range);
+      held.state.coverage.subtract(range);
+    }
   }
   // An answer to something else: asked again, but not at once.
   if (jumps_wanted_.size() == wanted) return ws_.fail(jumps_retry_);
   jumps_retry_ = {};
+  if (jumps_wanted_.empty()) on_welcome();  // what was told meanwhile is gone into now
 }
 
 void Conversations::apply_jump(Held& held, const Jump& jump) {

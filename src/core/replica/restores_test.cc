@@ -148,6 +148,40 @@ TEST_F(Restored, a_conversation_that_only_the_lost_part_knew_stays_until_it_is_f
   EXPECT_FALSE(device.replica->forget_lost(device.now, other).has_value());
 }
 
+TEST_F(Restored, rows_of_a_group_that_lets_its_member_in_again_are_not_lost) {
+  CreateGroupCommand create;
+  create.creator = kBen;
+  create.title = "group";
+  create.newcomers = HistoryForNewcomers::all;
+  const ConversationId group = std::get<GroupReply>(*server.run(create)).group.id;
+  server.send_to(kBen, group, "before");
+  backup.view = server.view;
+  const auto let_in = [&] { return server.run(AddMembersCommand{kBen, DeviceId("other"), group, {kAnna}}); };
+  ASSERT_TRUE(let_in().has_value());
+  TestLink& link = join(server, device);
+  device.replica->scroll_back(device.now, group);
+  device.take();
+  settle(server, device, link);
+  ASSERT_THAT(device.texts(group), ElementsAre("", "before", ""));
+  device.disconnect();
+  // Of Anna it knows nothing, when she asks what was lost; then she is let in again.
+  server.restore(backup);
+  TestLink& again = server.connect(kAnna);
+  device.connect();
+  server.receive(again, device.expect<Hello>());
+  device.frame(std::move(again.down.front()));
+  again.down.clear();
+  server.receive(again, device.expect<Jumps>());
+  ASSERT_TRUE(let_in().has_value());
+  settle(server, device, again);
+  EXPECT_THAT(device.state(group).lost.ranges(), ElementsAre(Interval{Seq(2), Seq(3)}));
+  device.replica->scroll_back(device.now, group);
+  device.take();
+  settle(server, device, again);
+  EXPECT_THAT(device.texts(group), ::testing::Contains("before"));
+  EXPECT_FALSE(device.state(group).only_here());
+}
+
 TEST_F(Restored, nothing_is_applied_before_the_jumps_are_known) {
   live(10, 15);
   server.restore(backup);

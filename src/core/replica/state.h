@@ -56,6 +56,7 @@ struct ConversationState {
   std::uint64_t named = 0;    // the last snapshot that named it
   std::uint32_t epoch = 0;    // number of the store's epoch up to which its jumps are applied
   Coverage lost;              // rows here were lost by a restore: shown as not on the server
+  bool forgotten = false;     // the restored server knew nothing of it when it was asked
 
   const ConversationId& id() const { return object.conversation; }
   /// A restored server knows it no more: it is kept for its user alone.
