@@ -32,8 +32,8 @@ std::unique_ptr<WsLink> Links::make(LinkSocket& socket, Dialect dialect, std::st
 
 void Links::publish(Outcome outcome) {
   // From here on no answer shows what was taken back.
-  if (std::ranges::any_of(outcome.notices, [](const Notice& notice) { return notice.dead != nullptr; }))
-    service_.recalled();
+  for (const Notice& notice : outcome.notices)
+    if (notice.dead) service_.recalled(notice.conversation);
   delivery_.forget(outcome.notices);
   // Answers first: a login among them has to stand before what comes behind it is delivered.
   for (auto& [done, result] : outcome.answers) done(std::move(result));

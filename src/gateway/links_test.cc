@@ -67,7 +67,8 @@ class LinksTest : public testing::Test {
         Engine::Host{.wake = [] {}, .publish = [this](Outcome outcome) { links_->publish(std::move(outcome)); }});
     EXPECT_TRUE(engine_->open());
     const auto at_once = [](Task task) { task(); };
-    service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the test"), Threads{at_once, at_once},
+    const auto answer = [this](Task task) { hold_ ? held_.push_back(std::move(task)) : task(); };
+    service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the test"), Threads{answer, at_once},
                                          service_limits(config_), metrics_);
     links_ = std::make_unique<Links>(config_, clock_, *service_, metrics_, [this](std::string_view token) {
       return Principal{.user = UserId(token), .expires_at_ms = token_expires_ms_};
@@ -115,6 +116,8 @@ class LinksTest : public testing::Test {
   std::int64_t token_expires_ms_ = clock_.wall + kHourMs;
   std::uint64_t next_id_ = 1;
   int sent_ = 0;
+  bool hold_ = false;  // what was read waits to be answered
+  std::vector<Task> held_;
 };
 
 TEST_F(LinksTest, ALoginStandsBeforeWhatItsRoundDelivers) {
@@ -141,6 +144,49 @@ TEST_F(LinksTest, ALoginIsNotToldWhatItsRoundTakesBack) {
   const auto came = desk->take();
   EXPECT_THAT(came, testing::Contains(HasSubstr("\"push\"")));
   EXPECT_THAT(came, testing::Each(testing::Not(HasSubstr(text))));
+}
+
+TEST_F(LinksTest, WhatWasReadBeforeARecallIsReadAgainBeforeItIsAnswered) {
+  const auto bob = device("bob");
+  send("alice", "bob");
+  send("carol", "bob");
+  run();
+  (void)bob->take();
+  const std::string text = R"("text":"hello")";
+  hold_ = true;
+  bob->say(R"({"id":7,"history":{"conversation_id":"alice_bob"}})");
+  const auto recall = [this](const std::string& author, const ConversationId& id) {
+    const RecallCommand command{UserId(author), DeviceId("http"), id, Seq(1), false};
+    engine_->submit(MutateCommand{UserId(author), DeviceId("http"), {}, 0, command},
+                    [](const Result<Reply>& reply) { EXPECT_TRUE(reply); });
+    run();
+  };
+  const auto answered = [this] {
+    for (Task& task : std::exchange(held_, {})) task();
+  };
+  recall("carol", ConversationId("bob_carol"));
+  EXPECT_EQ(held_.size(), 1U);
+  recall("alice", ConversationId("alice_bob"));
+  (void)bob->take();
+  answered();
+  EXPECT_THAT(bob->take(), IsEmpty()) << "it is read again";
+  EXPECT_EQ(held_.size(), 1U);
+  answered();
+  EXPECT_THAT(bob->take(),
+              ElementsAre(AllOf(HasSubstr("\"id\":7"), HasSubstr("recalled"), testing::Not(HasSubstr(text)))));
+
+  // Elsewhere it changes nothing.
+  send("carol", "bob");
+  run();
+  (void)bob->take();
+  bob->say(R"({"id":8,"history":{"conversation_id":"alice_bob"}})");
+  const RecallCommand other{UserId("carol"), DeviceId("http"), ConversationId("bob_carol"), Seq(3), false};
+  engine_->submit(MutateCommand{UserId("carol"), DeviceId("http"), {}, 0, other},
+                  [](const Result<Reply>& reply) { EXPECT_TRUE(reply); });
+  run();
+  (void)bob->take();
+  answered();
+  EXPECT_THAT(bob->take(), ElementsAre(HasSubstr("\"id\":8")));
 }
 
 TEST_F(LinksTest, SilenceEndsALinkAndAnyFrameBreaksIt) {

@@ -39,6 +39,29 @@ struct ReplyToFrame {
   void operator()(const NoReply&) {}
 };
 
+constexpr std::size_t kRecallsKept = 1'024;
+
+/// Whether a read's answer holds anything of the conversation.
+bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
+  const auto is_it = [&](const auto& part) { return part.conversation_id() == conversation; };
+  switch (frame.operation_case()) {
+    case pb::ServerFrame::kSync:
+      return std::ranges::any_of(frame.sync().changes(), is_it);
+    case pb::ServerFrame::kConversations:
+      return std::ranges::any_of(frame.conversations().conversations(), is_it);
+    case pb::ServerFrame::kConversationSync:
+      return is_it(frame.conversation_sync());
+    case pb::ServerFrame::kHistory:
+      return is_it(frame.history());
+    case pb::ServerFrame::kConversation:
+      return is_it(frame.conversation());
+    case pb::ServerFrame::kMessage:
+      return frame.message().message_id().starts_with(conversation + ":");
+    default:
+      return false;  // shows no message
+  }
+}
+
 class Stopwatch {
  public:
   std::int64_t micros() const {
@@ -113,7 +136,7 @@ void Service::read(const Caller& caller, Read read, Answer answer, int attempts_
     threads_.on_network([this, since, recalls, caller, read = std::move(read), answer = std::move(answer),
                          attempts_left, result = std::move(result)]() mutable {
       metrics_.read_latency.add(since.micros());
-      if (result && recalls != recalls_) {
+      if (result && recalled_since(recalls, **result)) {
         if (attempts_left > 1) return this->read(caller, std::move(read), std::move(answer), attempts_left - 1);
         result = fail(ErrorCode::RETRY_LATER, "", "Messages are being taken back.", 100);
       }
@@ -121,6 +144,19 @@ void Service::read(const Caller& caller, Read read, Answer answer, int attempts_
       answer(std::move(result));
     });
   });
+}
+
+void Service::recalled(const ConversationId& conversation) {
+  ++recalls_;
+  recalled_.push_back(conversation);
+  if (recalled_.size() > kRecallsKept) recalled_.pop_front();
+}
+
+bool Service::recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const {
+  const std::uint64_t fresh = recalls_ - recalls;
+  if (fresh > recalled_.size()) return true;  // more than is kept: any of them
+  return std::any_of(recalled_.end() - static_cast<std::ptrdiff_t>(fresh), recalled_.end(),
+                     [&](const ConversationId& id) { return shows(frame, id.value); });
 }
 
 void Service::submit(Command command, Answer answer) {

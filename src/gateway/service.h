@@ -3,6 +3,7 @@
 // Lives on the network thread; answers are given there too.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -57,14 +58,16 @@ class Service {
   void seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const;
 
   Engine& engine() { return engine_; }
-  /// A message was taken back, and its author is about to be told: what was read before that is read again before it is
-  /// answered.
-  void recalled() { ++recalls_; }
+  /// A message of this conversation was taken back, and its author is about to be told: what was read of it before that
+  /// is read again before it is answered.
+  void recalled(const ConversationId& conversation);
 
  private:
   static constexpr int kReadAttempts = 5;
   using Read = std::move_only_function<Result<std::unique_ptr<pb::ServerFrame>>(StoreView&)>;
   void read(const Caller& caller, Read read, Answer answer, int attempts_left = kReadAttempts);
+  /// Whether a message was taken back, since `recalls` of them, in a conversation that the frame shows.
+  bool recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const;
   void submit(Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -78,7 +81,8 @@ class Service {
   const Clock& clock_;
   const PageTokens tokens_;
   const Threads threads_;
-  std::uint64_t recalls_ = 0;  // made known so far
+  std::uint64_t recalls_ = 0;            // made known so far
+  std::deque<ConversationId> recalled_;  // where the last of them were
   Metrics& metrics_;
   RateLimiter message_rate_;
   RateLimiter request_rate_;
