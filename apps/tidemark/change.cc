@@ -34,17 +34,9 @@ std::string edit_of(const ChangeFlags& flags) {
 int run_change(const ChangeFlags& flags, const CallOptions& options, std::string_view done) {
   const auto calls = flags.client.open_calls();
   if (!calls) return 1;
-  const auto answer = calls->call(options);
   v1::Mutated mutated;
-  const auto understood = answer ? read_answer(*answer, mutated) : Called<void>(std::unexpected(answer.error()));
-  if (!understood) {
-    tell_call_error(understood.error());
-    return 1;
-  }
-  if (flags.json)
-    print_json(*answer);
-  else
-    fmt::print("{}  {}\n", flags.message_id, mutated.seq() == 0 ? "is so already" : done);
+  if (!call_and_read(*calls, options, flags.json, mutated)) return 1;
+  if (!flags.json) fmt::print("{}  {}\n", flags.message_id, mutated.seq() == 0 ? "is so already" : done);
   return 0;
 }
 

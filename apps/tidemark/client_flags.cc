@@ -138,4 +138,15 @@ Called<void> read_answer(std::string_view json, google::protobuf::Message& answe
                 .field = parsed.error().field});
 }
 
+bool call_and_read(const HttpCalls& calls, const CallOptions& options, bool json, google::protobuf::Message& answer) {
+  const auto came = calls.call(options);
+  const auto understood = came ? read_answer(*came, answer) : Called<void>(std::unexpected(came.error()));
+  if (!understood) {
+    tell_call_error(understood.error());
+    return false;
+  }
+  if (json) print_json(*came);
+  return true;
+}
+
 }  // namespace tidemark

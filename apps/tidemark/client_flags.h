@@ -52,5 +52,7 @@ void print_json(std::string_view json);
 
 /// Reads an answer's JSON into its type of the schema; what a newer server adds is passed over. BAD_ANSWER otherwise.
 Called<void> read_answer(std::string_view json, google::protobuf::Message& answer);
+/// Calls and reads the answer, which is printed as it came when `json`. False when that failed; the user has been told.
+bool call_and_read(const HttpCalls& calls, const CallOptions& options, bool json, google::protobuf::Message& answer);
 
 }  // namespace tidemark

@@ -54,17 +54,10 @@ std::string request_of(const SendFlags& flags) {
 int run_send(const SendFlags& flags) {
   const auto calls = flags.client.open_calls();
   if (!calls) return 1;
-  const auto answer = calls->call({.method = "POST", .target = "/v1/messages", .body = request_of(flags)});
   v1::Sent sent;
-  const auto understood = answer ? read_answer(*answer, sent) : Called<void>(std::unexpected(answer.error()));
-  if (!understood) {
-    tell_call_error(understood.error());
+  if (!call_and_read(*calls, {.method = "POST", .target = "/v1/messages", .body = request_of(flags)}, flags.json, sent))
     return 1;
-  }
-  if (flags.json)
-    print_json(*answer);
-  else
-    fmt::print("{}  {}\n", sent.message_id(), sent.duplicate() ? "was sent before" : "sent");
+  if (!flags.json) fmt::print("{}  {}\n", sent.message_id(), sent.duplicate() ? "was sent before" : "sent");
   return 0;
 }
 

@@ -73,17 +73,9 @@ int run_sync(const SyncFlags& flags) {
   std::string page_token;
   bool more = true;
   for (bool first = true; more && (first || flags.all); first = false) {
-    const auto answer = calls->call({.target = target_of(flags, cursor, page_token)});
     v1::SyncPage page;
-    const auto understood = answer ? read_answer(*answer, page) : Called<void>(std::unexpected(answer.error()));
-    if (!understood) {
-      tell_call_error(understood.error());
-      return 1;
-    }
-    if (flags.json)
-      print_json(*answer);
-    else
-      fmt::print("{}{}", page.mode() == v1::MODE_DELTA ? "" : "from the beginning:\n", page_text(page));
+    if (!call_and_read(*calls, {.target = target_of(flags, cursor, page_token)}, flags.json, page)) return 1;
+    if (!flags.json) fmt::print("{}{}", page.mode() == v1::MODE_DELTA ? "" : "from the beginning:\n", page_text(page));
     cursor = page.cursor();
     page_token = page.page_token();
     more = page.more();
