@@ -35,6 +35,8 @@ struct Print {
   void operator()(const LostEvent& event) const {
     line(event.conversation, "the server was restored and lost messages");
   }
+  void operator()(const RowsGoneEvent& event) const { line(event.conversation, "messages are hidden by now"); }
+  void operator()(const ObjectEvent&) const { std::printf("a draft, a setting or a block has changed\n"); }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
   void operator()(const LinkEvent& event) const {
     if (event.state == LinkState::in_step) std::printf("in step\n");

@@ -221,6 +221,8 @@ void ChatLines::tell(const ClientEvent& event) {
   } else if (const auto* lost = std::get_if<LostEvent>(&event)) {
     say(fmt::format("{} {} ({}, {}]", lost->now ? "found-again" : "not-on-server", lost->conversation.value,
                     lost->rows.after.value, lost->rows.to.value));
+  } else if (const auto* gone = std::get_if<RowsGoneEvent>(&event)) {
+    say(fmt::format("hidden {} ({}, {}]", gone->conversation.value, gone->rows.after.value, gone->rows.to.value));
   } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
     if (change->outcome == ChangeOutcome::done) answered(change->conversation, change->seq);
     const bool recall = change->kind == MutationKind::recall;

@@ -149,6 +149,13 @@ std::vector<Setting> make_settings() {
                "Operators always may."),
       TM_LIMIT(edit_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may edit it; 0: at any time."),
 
+      TM_LIMIT(delete_max, 1, 100'000, LIMIT_REACHED, "Entries that one deletion for oneself looks at."),
+      TM_LIMIT(settings_max, 0, 10'000, LIMIT_REACHED, "Settings of a user."),
+      TM_LIMIT(setting_bytes_max, 1, 65'536, TOO_LARGE, "A setting's value in UTF-8 bytes."),
+      TM_LIMIT(blocked_max, 0, 100'000, LIMIT_REACHED, "Users whom one user blocks."),
+      TM_PLAIN(tombstone_ms, 3'600'000, 31'536'000'000, "How long devices can learn of removed conversations and other "
+               "things taken away; one that was away for longer begins anew."),
+
       TM_LIMIT(small_max, 2, 500, LIMIT_REACHED, "Members of a group."),
       TM_LIMIT(title_bytes_max, 1, 4'096, OUT_OF_RANGE, "A group's title in UTF-8 bytes."),
       TM_LIMIT(newcomers_last_max, 0, 100'000, OUT_OF_RANGE, "Messages from before they joined that a group may show to "

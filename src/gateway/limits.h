@@ -57,6 +57,18 @@ struct Limits {
   /// How long after a message its author may edit it, 0: at any time -> TOO_LATE.
   std::int64_t edit_ms = 0;
 
+  // What a user keeps for himself.
+  /// Entries that one deletion for oneself looks at -> LIMIT_REACHED.
+  std::int64_t delete_max = 10'000;
+  /// Settings of a user -> LIMIT_REACHED.
+  std::int64_t settings_max = 200;
+  /// A setting's value in UTF-8 bytes -> TOO_LARGE.
+  std::int64_t setting_bytes_max = 4'096;
+  /// Users whom one user blocks -> LIMIT_REACHED.
+  std::int64_t blocked_max = 1'000;
+  /// How long devices can learn of what was taken away; one that was away for longer begins anew, so there is no error.
+  std::int64_t tombstone_ms = 7'776'000'000;
+
   // Groups.
   /// Members of a group -> LIMIT_REACHED.
   std::int64_t small_max = 200;

@@ -24,6 +24,11 @@ CoreParams core_params(const Config& config) {
   params.mentions_max = size(limits.mentions_max);
   params.read_on_send = config.read_on_send;
   params.users_registered = config.users == UsersPolicy::registered;
+  params.delete_max = size(limits.delete_max);
+  params.settings_max = size(limits.settings_max);
+  params.setting_bytes_max = size(limits.setting_bytes_max);
+  params.blocked_max = size(limits.blocked_max);
+  params.tombstone_ms = limits.tombstone_ms;
   params.small_max = size(limits.small_max);
   params.title_bytes_max = size(limits.title_bytes_max);
   params.newcomers_last_max = size(limits.newcomers_last_max);

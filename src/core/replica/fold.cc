@@ -9,7 +9,8 @@ namespace tidemark::replica {
 bool outranks(const RowNote& a, const RowNote& b) {
   const bool a_dead = a.state >= MessageState::recalled;
   const bool b_dead = b.state >= MessageState::recalled;
-  return a_dead != b_dead ? a_dead : a.revision > b.revision;
+  if (a_dead || b_dead) return a_dead && !b_dead;  // of a dead message all revisions are alike
+  return a.revision > b.revision;
 }
 
 bool touches_nothing(EntryKind kind) {
