@@ -25,6 +25,12 @@ Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
   return draft.conversation;
 }
 
+/// Whether the message that the log holds under this item's id is this one; what was changed since may have been.
+bool is_echo(const Entry& entry, const OutboxItem& item) {
+  if (entry.dead() || entry.revision) return true;
+  return entry.body == item.body && entry.reply_to == item.reply_to && entry.mentions == item.mentions;
+}
+
 }  // namespace
 
 Outbox::Outbox(Workspace& workspace, Conversations& conversations, IndexLine& index, const StoreImage& image)
@@ -152,7 +158,9 @@ void Outbox::on_link_down() {
 
 void Outbox::take_own_row(const ConversationId& id, const Entry& entry) {
   const auto found = by_echo_.find({id, entry.client_msg_id});
-  if (found != by_echo_.end()) settle(found->second, entry.seq);
+  if (found == by_echo_.end()) return;
+  // Another message has taken the id: the send will be refused as a conflict, and go under one of its own.
+  if (is_echo(entry, items_.at(found->second).item)) settle(found->second, entry.seq);
 }
 
 void Outbox::settle(std::uint64_t local_id, Seq seq) {

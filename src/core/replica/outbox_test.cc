@@ -216,6 +216,25 @@ TEST(Conformance, S05_same_id_with_another_body_goes_again_under_a_new_one) {
   EXPECT_EQ(outcomes(device), (std::vector{OutboxOutcome::queued, OutboxOutcome::renewed, OutboxOutcome::sent}));
 }
 
+TEST(Conformance, S05_an_echo_of_the_same_id_with_another_body_is_not_the_message) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  device.send(kBen, "second");
+  SendCommand first;
+  first.sender = kAnna;
+  first.to = kBen;
+  first.client_msg_id = device.store.outbox().begin()->second.client_msg_id;
+  first.body.text = "first";
+  ASSERT_TRUE(server.run(first).has_value());
+  device.frame(next_down(link));  // the echo of the first overtakes the second
+  settle(server, device, link);
+  EXPECT_EQ(log_length(server), 2u) << "nothing is lost";
+  EXPECT_THAT(device.texts(kChat), ElementsAre("first", "second"));
+  EXPECT_TRUE(device.store.outbox().empty());
+  EXPECT_EQ(outcomes(device), (std::vector{OutboxOutcome::queued, OutboxOutcome::renewed, OutboxOutcome::sent}));
+}
+
 TEST(Conformance, S07_retry_beyond_the_window_finds_its_own_echo) {
   for (const Bodies bodies : {Bodies::none, Bodies::recent}) {
     TestServer server;
