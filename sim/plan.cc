@@ -24,6 +24,7 @@ Plan draw_plan(Dice& dice) {
   plan.cut = sometimes(dice, 30);
   plan.stall = sometimes(dice, 5);
   plan.half_open = sometimes(dice, 400);
+  plan.reconnect_max_ms = 3'000;  // more connections in a minute than the library would make
   plan.window_bytes = dice.chance(300) ? static_cast<std::size_t>(dice.between(100, 2'000)) : 1 << 20;
   plan.round_max_ms = dice.skewed(0, 60);
   plan.crash_round = sometimes(dice, 40);
