@@ -53,13 +53,17 @@ void JudgedWorld::check_fresh_devices() {
     fresh.push_back(&add_device(user, "new"));
     fresh.back()->start();
   }
-  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
-  while (run_.timeline.step(end)) {
-  }
+  await_fresh_devices();
   for (SimDevice* device : fresh) {
     if (!device->settled()) throw Violation("I19", device->name().shown + " is not in step: " + device->waits_for());
     check_device(*device);
     run_.hit(Counter::fresh_devices);
+  }
+}
+
+void JudgedWorld::await_fresh_devices() {
+  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
+  while (run_.timeline.step(end)) {
   }
 }
 

@@ -57,6 +57,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void check_arrived();
   /// Those that are in step show what the logs hold.
   void check_devices();
+  /// Lets time pass for new devices to come into step.
+  virtual void await_fresh_devices();
 
   RunContext& run_;
   SimServer server_;

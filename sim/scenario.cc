@@ -258,10 +258,10 @@ void Scenario::quiet() {
   for (int second = 1; second <= kQuietMaxS; ++second) {
     pass(1'000);
     waits.clear();
-    for (auto& [device, phone] : phones_)
-      if (!device->settled() && !device->offline() &&
-          (!device->up() || device->engine().link() != replica::LinkState::refused))
-        waits = device->name().shown + ": " + device->waits_for();
+    for (const SimDevice& device : devices_) {
+      const bool refused = device.up() && device.engine().link() == replica::LinkState::refused;
+      if (!device.settled() && !device.offline() && !refused) waits = device.name().shown + ": " + device.waits_for();
+    }
     if (waits.empty() && second >= kAtLeastS) return;
   }
   throw Violation("I19", "it never becomes quiet: " + waits);
@@ -308,6 +308,7 @@ void Scenario::on_event(SimDevice& device, const replica::Event& event) {
 }
 
 bool Scenario::on_request(SimDevice& device, const replica::Request& request) {
+  if (asking) asking(device, request.operation);
   Phone* phone = phone_of(device);
   if (phone == nullptr) return true;
   phone->asked_.push_back(request.operation);

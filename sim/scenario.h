@@ -19,6 +19,24 @@
 #include "sim/judged_world.h"
 #include "wire/convert_client.h"
 
+// How the values of scenarios show in failures.
+namespace tidemark {
+template <typename Tag>
+void PrintTo(const Number<Tag>& number, std::ostream* out) {
+  *out << number.value;
+}
+template <typename Tag>
+void PrintTo(const Name<Tag>& name, std::ostream* out) {
+  *out << name.value;
+}
+inline void PrintTo(const Interval& range, std::ostream* out) {
+  *out << '(' << range.after.value << ", " << range.to.value << ']';
+}
+inline void PrintTo(const Unread& unread, std::ostream* out) {
+  *out << unread.count << (unread.exact ? "" : "+");
+}
+}  // namespace tidemark
+
 namespace tidemark::sim {
 
 class Scenario;
@@ -53,7 +71,7 @@ class Phone {
   void comes_online() { device_.set_offline(false); }
   /// It dies, and starts again by itself some seconds later.
   void dies() { device_.crash(); }
-  SimDevice& device() { return device_; }
+  SimDevice& device() const { return device_; }
 
   // What the network does with frames of one kind on their way to it, the next `times` of them.
   template <typename Frame>
@@ -208,6 +226,8 @@ class Scenario : private scenario_detail::OwnRun, public JudgedWorld {
   Phone& new_phone(const std::string& name, replica::MemoryStore store);
   /// It is thrown away: nobody waits for it.
   void throw_away(Phone& phone);
+  /// With very many users: new devices and bots are tried for so many of them.
+  void judge_users(std::size_t count) { users_.resize(count); }
   Wire& wire(const std::string& name, const replica::Hello& hello = {}, Dialect dialect = Dialect::binary);
 
   // What backends do.
@@ -254,12 +274,14 @@ class Scenario : private scenario_detail::OwnRun, public JudgedWorld {
   bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
   void on_telling(const Outcome& outcome) override;
   void on_started() override;
-  // Told of each round before anything of it leaves, and of each input of a phone before it is stored.
+  // Told of each round before anything of it leaves, of each input of a phone before it is stored, and of all it asks.
   std::function<void(const Outcome&)> telling;
   std::function<void(const SimDevice&, const replica::StoreBatch&)> storing;
+  std::function<void(const SimDevice&, const replica::Operation&)> asking;
 
  private:
   void end();
+  void await_fresh_devices() override { quiet(); }
   Phone* phone_of(const SimDevice& device);
 
   std::map<const SimDevice*, std::unique_ptr<Phone>> phones_;
