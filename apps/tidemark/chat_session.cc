@@ -34,6 +34,10 @@ const std::vector<std::string> kHelp = {
     "/leave                   leave this group",
     "/recall [NUMBER]         take a message of yours back: the last one, or the one of that number",
     "/edit TEXT               say it otherwise, in your last message",
+    "/delete NUMBER           hide a message from yourself alone",
+    "/clear, /remove          hide all of this conversation from yourself; /remove takes it out of the list too",
+    "/mute [off], /pin [off]  mute or pin this conversation",
+    "/block [off]             take no messages from this user",
     "/unread                  keep this conversation as unread",
     "/resend, /discard        what to do with a message that was not sent",
     "/reconnect               try the server again at once",
@@ -172,8 +176,9 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
     return {.notice = "", .open = id};
   }
   if (verb == "/group") return create_group(words);
-  static const std::set<std::string_view> kOfConversation{"/add",    "/leave",  "/recall", "/edit",
-                                                          "/unread", "/resend", "/discard"};
+  static const std::set<std::string_view> kOfConversation{"/add",    "/leave",   "/recall", "/edit",  "/unread",
+                                                          "/resend", "/discard", "/delete", "/clear", "/remove",
+                                                          "/mute",   "/pin",     "/block"};
   if (!kOfConversation.contains(verb))
     return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
   if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
@@ -184,6 +189,9 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
   }
   if (verb == "/recall") return recall(words, *open);
   if (verb == "/edit") return edit(line, *open);
+  if (verb == "/delete") return delete_for_me(words, *open);
+  if (verb == "/clear" || verb == "/remove") return hide(verb, *open);
+  if (verb == "/mute" || verb == "/pin" || verb == "/block") return set_own(verb, words, *open);
   return settle_outbox(verb, *open);
 }
 
@@ -196,6 +204,20 @@ Seq ChatSession::last_own(const ConversationId& conversation) const {
   return {};
 }
 
+namespace {
+
+/// The one number behind a command.
+std::optional<Seq> seq_in(const std::vector<std::string>& words) {
+  if (words.size() != 2) return std::nullopt;
+  const std::string& word = words[1];
+  Seq seq;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seq.value);
+  if (error != std::errc() || end != word.data() + word.size() || !seq) return std::nullopt;
+  return seq;
+}
+
+}  // namespace
+
 CommandOutcome ChatSession::recall(const std::vector<std::string>& words, const ConversationId& open) {
   Seq seq;
   if (words.size() == 1) {
@@ -204,14 +226,45 @@ CommandOutcome ChatSession::recall(const std::vector<std::string>& words, const 
     seq = last_own(open);
     if (!seq) return {.notice = "there is no message of yours here"};
   } else {
-    const std::string& word = words[1];
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seq.value);
-    if (words.size() > 2 || error != std::errc() || end != word.data() + word.size() || !seq)
-      return {.notice = "/recall takes the number of a message: /recall 57"};
+    const auto named = seq_in(words);
+    if (!named) return {.notice = "/recall takes the number of a message: /recall 57"};
+    seq = *named;
   }
   const auto taken = client_->recall(open, seq);
   if (!taken) return {.notice = taken.error().message()};
   return {.notice = "", .changing = seq};
+}
+
+CommandOutcome ChatSession::delete_for_me(const std::vector<std::string>& words, const ConversationId& open) {
+  const auto seq = seq_in(words);
+  if (!seq) return {.notice = "/delete takes the number of a message: /delete 57"};
+  const auto gone = client_->delete_for_me(open, {{*seq - 1, *seq}});
+  return {.notice = gone ? "hidden from you, on all your devices" : gone.error().message()};
+}
+
+CommandOutcome ChatSession::hide(std::string_view verb, const ConversationId& open) {
+  const auto hidden = verb == "/clear" ? client_->clear(open) : client_->remove(open);
+  if (!hidden) return {.notice = hidden.error().message()};
+  return {.notice = verb == "/clear" ? "cleared for you, on all your devices" : "removed, until a message comes"};
+}
+
+CommandOutcome ChatSession::set_own(std::string_view verb, const std::vector<std::string>& words,
+                                    const ConversationId& open) {
+  const bool off = words.size() == 2 && words[1] == "off";
+  if (words.size() > 1 && !off) return {.notice = fmt::format("{0} or {0} off", verb)};
+  Result<void> done;
+  if (verb == "/mute") {
+    done = client_->mute(open, off ? 0 : kForEver);
+  } else if (verb == "/pin") {
+    done = client_->pin(open, !off);
+  } else {
+    const auto parsed = parse_conversation(open);
+    if (!parsed || is_group(open) || parsed->self()) return {.notice = "/block is for a chat with one other user"};
+    done = client_->block(parsed->peer_of(user_).value, !off);
+  }
+  if (!done) return {.notice = done.error().message()};
+  const std::string what = verb == "/mute" ? "muted" : verb == "/pin" ? "pinned" : "blocked";
+  return {.notice = off ? "no longer " + what : what};
 }
 
 CommandOutcome ChatSession::edit(std::string_view line, const ConversationId& open) {

@@ -56,6 +56,9 @@ class ChatSession {
  private:
   ChatSession(HttpCalls calls, UserId user, ChatStore store);
   void wake(const ClientEvent& event);
+  CommandOutcome delete_for_me(const std::vector<std::string>& words, const ConversationId& open);
+  CommandOutcome hide(std::string_view verb, const ConversationId& open);
+  CommandOutcome set_own(std::string_view verb, const std::vector<std::string>& words, const ConversationId& open);
   CommandOutcome create_group(const std::vector<std::string>& words);
   CommandOutcome change_members(std::string_view verb, const std::vector<std::string>& words,
                                 const ConversationId& open);

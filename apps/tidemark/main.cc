@@ -38,6 +38,13 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_send(app, chosen);
   add_edit(app, chosen);
   add_recall(app, chosen);
+  add_delete(app, chosen);
+  add_clear(app, chosen);
+  add_remove(app, chosen);
+  add_mute(app, chosen);
+  add_pin(app, chosen);
+  add_block(app, chosen);
+  add_settings(app, chosen);
   add_history(app, chosen);
   add_sync(app, chosen);
   add_chat(app, chosen);

@@ -392,6 +392,66 @@ Result<void> Client::mark_unread(const ConversationId& conversation) {
   return impl_->act([&](Replica& replica, Now now) { return replica.mark_unread(now, conversation); });
 }
 
+Result<void> Client::delete_for_me(const ConversationId& conversation, const std::vector<Interval>& messages) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.delete_for_me(now, conversation, messages); });
+}
+
+Result<void> Client::clear(const ConversationId& conversation, Seq seq) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.clear(now, conversation, seq); });
+}
+
+Result<void> Client::remove(const ConversationId& conversation) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.remove(now, conversation); });
+}
+
+Result<void> Client::mute(const ConversationId& conversation, std::int64_t until) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.mute(now, conversation, until); });
+}
+
+Result<void> Client::pin(const ConversationId& conversation, bool pinned) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.pin(now, conversation, pinned); });
+}
+
+Result<void> Client::save_draft(const ConversationId& conversation, const Body& body, Seq reply_to) {
+  return set_object({SavedDraft{conversation, body, body == Body() ? Seq() : reply_to}});
+}
+
+Result<void> Client::set_setting(const std::string& name, const std::string& value) {
+  return set_object({Setting{name, value}});
+}
+
+Result<void> Client::block(const std::string& user, bool blocked) {
+  return set_object({BlockedUser{UserId(user), blocked}});
+}
+
+Result<void> Client::set_object(UserObject object) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.set_object(now, std::move(object)); });
+}
+
+std::optional<SavedDraft> Client::saved_draft(const ConversationId& conversation) const {
+  const auto object = find_object(name_of_draft(conversation));
+  if (!object || object->empty()) return std::nullopt;
+  return std::get<SavedDraft>(object->what);
+}
+
+std::string Client::setting(const std::string& name) const {
+  const auto object = find_object(name_of_setting(name));
+  return object ? std::get<Setting>(object->what).value : "";
+}
+
+std::optional<UserObject> Client::find_object(const std::string& name) const {
+  return impl_->look([&](const Replica& replica) { return replica.objects().find(name); });
+}
+
+std::vector<std::string> Client::blocked_users() const {
+  return impl_->look([](const Replica& replica) {
+    std::vector<std::string> users;
+    for (const UserObject& object : replica.objects().all())
+      if (const auto* blocked = std::get_if<BlockedUser>(&object.what)) users.push_back(blocked->user.value);
+    return users;
+  });
+}
+
 Result<void> Client::recall(const ConversationId& conversation, Seq seq) {
   return impl_->act([&](Replica& replica, Now now) { return replica.recall(now, conversation, seq); });
 }
@@ -411,7 +471,8 @@ Result<void> Client::edit_text(const ConversationId& conversation, Seq seq, cons
 std::vector<Change> Client::conversations() const {
   return impl_->look([](const Replica& replica) {
     std::vector<Change> all;
-    for (const auto& [id, held] : replica.conversations()) all.push_back(held.state.object);
+    for (const auto& [id, held] : replica.conversations())
+      if (!held.state.object.removed) all.push_back(held.state.object);
     std::ranges::sort(all, [](const Change& a, const Change& b) {
       return std::tie(a.sort_time, a.conversation) > std::tie(b.sort_time, b.conversation);
     });
@@ -422,7 +483,7 @@ std::vector<Change> Client::conversations() const {
 std::optional<Change> Client::conversation(const ConversationId& id) const {
   return impl_->look([&](const Replica& replica) -> std::optional<Change> {
     const auto found = replica.conversations().find(id);
-    if (found == replica.conversations().end()) return std::nullopt;
+    if (found == replica.conversations().end() || found->second.state.object.removed) return std::nullopt;
     return found->second.state.object;
   });
 }

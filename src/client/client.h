@@ -43,16 +43,19 @@ using replica::LinkState;
 using replica::LostEvent;
 using replica::MessageEvent;
 using replica::MutationKind;
+using replica::ObjectEvent;
 using replica::OutboxEvent;
 using replica::OutboxItem;
 using replica::OutboxOutcome;
+using replica::RowsGoneEvent;
 using replica::UnreadEvent;
 
 /// More events than options.events_max waited: the oldest were dropped. Read lists and timelines anew.
 struct EventsLost {};
 
-using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
-                                 ChangeRefusedEvent, LostEvent, HistoryEvent, LinkEvent, EventsLost>;
+using ClientEvent =
+    std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
+                 RowsGoneEvent, ObjectEvent, HistoryEvent, LinkEvent, EventsLost>;
 
 struct ClientOptions {
   std::string url;   // ws://host:port/v1/ws or wss://...
@@ -114,6 +117,30 @@ class Client {
   Result<void> mark_read(const ConversationId& conversation, Seq seq);
   Result<void> mark_unread(const ConversationId& conversation);
 
+  // For the user alone, on all his devices. All of it shows here at once, and waits for a server when there is none;
+  // what the server refuses after all is told by a ChangeRefusedEvent. CONVERSATION_NOT_FOUND as above.
+
+  /// Hides messages: single ones are (seq - 1, seq]. MALFORMED without one that this device knows of. Those who sent
+  /// and received them keep theirs.
+  Result<void> delete_for_me(const ConversationId& conversation, const std::vector<Interval>& messages);
+  /// Hides everything up to `seq`, or all there is.
+  Result<void> clear(const ConversationId& conversation, Seq seq = {});
+  /// The same, and takes the conversation out of the list, until a message comes.
+  Result<void> remove(const ConversationId& conversation);
+  /// Until a server time in milliseconds since 1970, or kForEver; 0 ends it.
+  Result<void> mute(const ConversationId& conversation, std::int64_t until = kForEver);
+  Result<void> pin(const ConversationId& conversation, bool pinned = true);
+  /// What the user began to write; an empty body: nothing any more. TOO_LARGE.
+  Result<void> save_draft(const ConversationId& conversation, const Body& body, Seq reply_to = {});
+  std::optional<SavedDraft> saved_draft(const ConversationId& conversation) const;
+  /// A JSON text of at most 4 KiB under a name of a-z, 0-9, ".", "_" and "-"; "" takes it away.
+  Result<void> set_setting(const std::string& name, const std::string& value);
+  /// "" when it is not set. The user's level is the setting "level", which only the server's operator sets.
+  std::string setting(const std::string& name) const;
+  /// A blocked user cannot write to this one.
+  Result<void> block(const std::string& user, bool blocked = true);
+  std::vector<std::string> blocked_users() const;
+
   // Changing what was sent. The row changes on all devices, this one too, when the server has done it: a MessageEvent
   // tells so; a ChangeEvent says that a change is queued, then that it is done, a ChangeRefusedEvent that it will not
   // be (TOO_LATE, REVISION_CONFLICT ...). What is queued survives a restart and waits for a server.
@@ -159,6 +186,9 @@ class Client {
   void reconnect();
 
  private:
+  Result<void> set_object(UserObject object);
+  std::optional<UserObject> find_object(const std::string& name) const;
+
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -68,9 +68,10 @@ void members(auto& archive, Is<Preview> auto& value) {
 }
 void members(auto& archive, Is<Change> auto& value) {
   auto& [conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-         touch_seq, title, peer, preview, messages, covers, more_messages, hidden] = value;
+         touch_seq, removed, muted_until, pinned_at, title, peer, preview, messages, covers, more_messages, hidden] =
+      value;
   archive(conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-          touch_seq, title, peer, preview, messages, covers, more_messages, hidden);
+          touch_seq, removed, muted_until, pinned_at, title, peer, preview, messages, covers, more_messages, hidden);
 }
 void members(auto& archive, Is<Pass> auto& value) {
   auto& [open, snapshot, id, epoch, p0, p0_round, low, page_token] = value;
@@ -82,9 +83,11 @@ void members(auto& archive, Is<DeviceState> auto& value) {
 }
 void members(auto& archive, Is<ConversationState> auto& value) {
   auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-         epoch, lost, forgotten] = value;
+         epoch, lost, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed, wants_remove,
+         server_muted_until, server_pinned_at, wants_mute, wants_pin] = value;
   archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-          epoch, lost, forgotten);
+          epoch, lost, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed, wants_remove,
+          server_muted_until, server_pinned_at, wants_mute, wants_pin);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
   auto& [seq, server_time, revision, touched_by, echo, state, countable, mine, provisional] = value;
@@ -97,8 +100,32 @@ void members(auto& archive, Is<OutboxItem> auto& value) {
           error);
 }
 void members(auto& archive, Is<MutationItem> auto& value) {
-  auto& [number, kind, conversation, seq, body, base_revision] = value;
-  archive(number, kind, conversation, seq, body, base_revision);
+  auto& [number, kind, conversation, seq, body, base_revision, ranges, until, on, name, text] = value;
+  archive(number, kind, conversation, seq, body, base_revision, ranges, until, on, name, text);
+}
+void members(auto& archive, Is<SavedDraft> auto& value) {
+  auto& [conversation, body, reply_to, saved_at] = value;
+  archive(conversation, body, reply_to, saved_at);
+}
+void members(auto& archive, Is<Setting> auto& value) {
+  auto& [name, text] = value;
+  archive(name, text);
+}
+void members(auto& archive, Is<BlockedUser> auto& value) {
+  auto& [user, blocked] = value;
+  archive(user, blocked);
+}
+void members(auto& archive, Is<DeletedBlock> auto& value) {
+  auto& [conversation, block, deleted, others] = value;
+  archive(conversation, block, deleted, others);
+}
+void members(auto& archive, Is<UserObject> auto& value) {
+  auto& [what, mark] = value;
+  archive(what, mark);
+}
+void members(auto& archive, Is<ObjectState> auto& value) {
+  auto& [object, wish, wanting, named] = value;
+  archive(object, wish, wanting, named);
 }
 
 class Packer {
@@ -130,6 +157,12 @@ class Packer {
     out_.string(value.value);
   }
   void put(const Coverage& value) { put(value.ranges()); }
+  void put(const SeqBits& value) { out_.string(value.bytes()); }
+  template <typename... T>
+  void put(const std::variant<T...>& value) {
+    out_.u8(static_cast<std::uint8_t>(value.index()));
+    std::visit([this](const auto& each) { this->put(each); }, value);
+  }
   void put(const Error& error) {
     auto& [code, field, detail, retry_after_ms] = error;
     (*this)(code, field, detail, retry_after_ms);
@@ -197,6 +230,14 @@ class Unpacker {
     get(ranges);
     value = Coverage(ranges);
   }
+  void get(SeqBits& value) { value = SeqBits::from_bytes(in_.string()); }
+  template <typename... T>
+  void get(std::variant<T...>& value) {
+    const std::size_t index = in_.u8();
+    std::size_t place = 0;
+    ((place++ == index ? get(value.template emplace<T>()) : void()), ...);
+    if (index >= sizeof...(T)) refuse();
+  }
   void get(Error& error) {
     auto& [code, field, detail, retry_after_ms] = error;
     (*this)(code, field, detail, retry_after_ms);
@@ -251,11 +292,13 @@ template std::string encode_stored(const ConversationState&);
 template std::string encode_stored(const RowNote&);
 template std::string encode_stored(const OutboxItem&);
 template std::string encode_stored(const MutationItem&);
+template std::string encode_stored(const ObjectState&);
 template bool decode_stored(std::string_view, Entry&);
 template bool decode_stored(std::string_view, DeviceState&);
 template bool decode_stored(std::string_view, ConversationState&);
 template bool decode_stored(std::string_view, RowNote&);
 template bool decode_stored(std::string_view, OutboxItem&);
 template bool decode_stored(std::string_view, MutationItem&);
+template bool decode_stored(std::string_view, ObjectState&);
 
 }  // namespace tidemark

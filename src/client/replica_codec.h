@@ -10,8 +10,8 @@
 
 namespace tidemark {
 
-/// For Entry, replica::DeviceState, ConversationState, RowNote, OutboxItem and MutationItem. Enumerators that this
-/// version does not know (a newer server's) pass through.
+/// For Entry, replica::DeviceState, ConversationState, RowNote, OutboxItem, MutationItem and ObjectState. Enumerators
+/// that this version does not know (a newer server's) pass through.
 template <typename T>
 std::string encode_stored(const T& value);
 /// False: the bytes are not such a value, whole and nothing else; `value` is then in no particular state.

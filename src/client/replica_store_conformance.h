@@ -52,6 +52,8 @@ class BatchMaker {
     for (std::uint64_t i = below(3); i > 0; --i) batch.outbox_removed.push_back(1 + below(20));
     for (std::uint64_t i = below(3); i > 0; --i) batch.mutations.push_back(mutation(1 + below(20)));
     for (std::uint64_t i = below(3); i > 0; --i) batch.mutations_removed.push_back(1 + below(20));
+    for (std::uint64_t i = below(3); i > 0; --i) batch.objects.push_back(object(below(9)));
+    for (std::uint64_t i = below(2); i > 0; --i) batch.objects_removed.push_back(name_of(object(below(9)).object));
     batch.device = device();
     return batch;
   }
@@ -111,6 +113,19 @@ class BatchMaker {
     state.epoch = static_cast<std::uint32_t>(below(5));
     state.forgotten = flag();
     if (flag()) state.lost.add({Seq(60), Seq(61 + below(20))});
+    object.removed = flag();
+    object.muted_until = time();
+    object.pinned_at = time();
+    if (flag()) state.deleted.add({Seq(100), Seq(101 + below(20))});
+    if (flag()) state.wants_deleted.add({Seq(100), Seq(101 + below(20))});
+    state.local_cleared = Seq(number());
+    state.wants_clear = flag();
+    state.local_removed = Seq(number());
+    state.wants_remove = flag();
+    state.server_muted_until = time();
+    state.server_pinned_at = time();
+    if (flag()) state.wants_mute = time();
+    if (flag()) state.wants_pin = flag();
     return state;
   }
 
@@ -167,12 +182,36 @@ class BatchMaker {
   replica::MutationItem mutation(std::uint64_t mutation_number) {
     replica::MutationItem item;
     item.number = mutation_number;
-    item.kind = static_cast<replica::MutationKind>(1 + below(4));
+    item.kind = static_cast<replica::MutationKind>(1 + below(12));
     item.conversation = ConversationId(text(10));
     item.seq = Seq(number());
     item.body = body();
     if (flag()) item.base_revision = Seq(number());
+    for (std::uint64_t i = below(3); i > 0; --i) item.ranges.push_back({Seq(number()), Seq(number())});
+    item.until = time();
+    item.on = flag();
+    item.name = text(20);
+    item.value = text(40);
     return item;
+  }
+
+  replica::ObjectState object(std::uint64_t which) {
+    replica::ObjectState state;
+    switch (which % 3) {
+      case 0:
+        state.object.what = SavedDraft{ConversationId("c" + std::to_string(which)), body(), Seq(number()), time()};
+        break;
+      case 1:
+        state.object.what = Setting{"s" + std::to_string(which), text(40)};
+        break;
+      default:
+        state.object.what = BlockedUser{UserId("u" + std::to_string(which)), flag()};
+    }
+    state.object.mark = Mark(number());
+    if (flag()) state.wish = state.object;
+    state.wanting = flag();
+    state.named = number();
+    return state;
   }
 
   std::uint64_t below(std::uint64_t end) { return dice_() % end; }
@@ -222,6 +261,7 @@ inline std::string flat(const replica::StoreImage& image) {
   }
   for (const auto& item : image.outbox) all += "\no " + encode_stored(item);
   for (const auto& item : image.mutations) all += "\nm " + encode_stored(item);
+  for (const auto& object : image.objects) all += "\nx " + encode_stored(object);
   return all;
 }
 

@@ -1,4 +1,4 @@
-// The file, format version 2. Values are those of client/replica_codec.h; a change of them is a new format version.
+// The file, format version 3. Values are those of client/replica_codec.h; a change of them is a new format version.
 //
 //   application_id   kApplicationId: what makes the file a store of ours
 //   user_version     the format version
@@ -8,6 +8,7 @@
 //   rows           (conversation, seq) -> what the rules need of it and the digest of the entry; the entry
 //   outbox         local id -> message
 //   mutations      number -> change
+//   objects        name (core/user_object.h) -> draft, setting or block
 //
 // SQLite finds a page that makes no sense; it does not find a changed byte in a value, or an old page among new ones.
 // `total` does: it is the exclusive or of a digest of every key and value, entries by their digest, and is written with
@@ -36,7 +37,7 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 
-constexpr const char* kFormatVersion = "2";
+constexpr const char* kFormatVersion = "3";
 constexpr const char* kApplicationId = "1414349643";  // "TMRK"
 
 constexpr const char* kSchema[] = {
@@ -46,6 +47,7 @@ constexpr const char* kSchema[] = {
      "PRIMARY KEY(conversation, seq)) STRICT, WITHOUT ROWID"),
     "CREATE TABLE outbox(id INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT",
     "CREATE TABLE mutations(id INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT",
+    "CREATE TABLE objects(id TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID",
 };
 
 /// SQLite's integers are signed. No log has so many entries; where an interval ends is cut to the largest.
@@ -118,6 +120,7 @@ class SqliteStore final : public ReplicaStore {
   Table conversations_{"conversations", {}, {}, {}, {}};
   Table outbox_{"outbox", {}, {}, {}, {}};
   Table mutations_{"mutations", {}, {}, {}, {}};
+  Table objects_{"objects", {}, {}, {}, {}};
   Statement get_device_, put_device_, put_total_;
   Statement get_note_, put_row_, erase_rows_, all_notes_, page_;
   std::uint64_t total_ = 0;    // as stored
@@ -267,7 +270,7 @@ int SqliteStore::prepare(Table& table, const std::string& key) {
 
 int SqliteStore::prepare() {
   int code = SQLITE_OK;
-  for (Table* table : {&conversations_, &outbox_, &mutations_})
+  for (Table* table : {&conversations_, &outbox_, &mutations_, &objects_})
     if (code == SQLITE_OK) code = prepare(*table, "id");
   const std::pair<Statement*, const char*> others[] = {
       {&get_device_, "SELECT value, total FROM device WHERE id=1"},
@@ -313,6 +316,10 @@ int SqliteStore::write(const replica::StoreBatch& batch) {
     if (code == SQLITE_OK) code = put(mutations_, "", integer_of(item.number), encode_stored(item));
   for (const std::uint64_t number : batch.mutations_removed)
     if (code == SQLITE_OK) code = erase(mutations_, "", integer_of(number));
+  for (const replica::ObjectState& object : batch.objects)
+    if (code == SQLITE_OK) code = put(objects_, name_of(object.object), 0, encode_stored(object));
+  for (const std::string& name : batch.objects_removed)
+    if (code == SQLITE_OK) code = erase(objects_, name, 0);
   if (code != SQLITE_OK || !batch.device) return code;
   if (get_device_.reset().step()) written_ ^= sum_of("device", "", 1, get_device_.bytes(0));
   if (code = get_device_.finish(); code != SQLITE_OK) return code;
@@ -353,7 +360,7 @@ int SqliteStore::erase_rows(const ConversationId& conversation, std::int64_t aft
   return erase_rows_.finish();
 }
 
-/// Keys are names in conversations, numbers elsewhere.
+/// Keys are names in conversations and objects, numbers elsewhere.
 void SqliteStore::bind_key(Statement& statement, std::string_view name, std::int64_t number) {
   statement.reset();
   if (number == 0)
@@ -408,6 +415,14 @@ int SqliteStore::read(replica::StoreImage& image, std::uint64_t& total) {
   if (code == SQLITE_OK && whole) code = read_rows(image, total);
   if (code == SQLITE_OK && whole) code = read_items(outbox_, image.outbox, &replica::OutboxItem::local_id, total);
   if (code == SQLITE_OK && whole) code = read_items(mutations_, image.mutations, &replica::MutationItem::number, total);
+  objects_.all.reset();
+  while (code == SQLITE_OK && whole && objects_.all.step()) {
+    const std::string name(objects_.all.bytes(0));
+    total ^= sum_of("objects", name, 0, objects_.all.bytes(1));
+    replica::ObjectState& object = image.objects.emplace_back();
+    whole = decode_stored(objects_.all.bytes(1), object) && name_of(object.object) == name;
+  }
+  if (code == SQLITE_OK) code = objects_.all.finish();
   return code == SQLITE_OK && !whole ? SQLITE_CORRUPT : code;
 }
 

@@ -248,7 +248,7 @@ class TestingServer {
             [&](const auto& change) {
               replica::MutationItem item = item_of(change);
               item.number = command->number;
-              item.conversation = change.conversation;
+              if constexpr (requires { change.conversation; }) item.conversation = change.conversation;
               return item;
             },
             command->change)};
@@ -263,17 +263,60 @@ class TestingServer {
     return request;
   }
 
-  static replica::MutationItem item_of(const ReadCommand& read) {
-    return {0, replica::MutationKind::read, {}, read.seq, {}, {}};
-  }
-  static replica::MutationItem item_of(const MarkUnreadCommand&) {
-    return {0, replica::MutationKind::mark_unread, {}, {}, {}, {}};
-  }
+  static replica::MutationItem item_of(const ReadCommand& read) { return kind(replica::MutationKind::read, read.seq); }
+  static replica::MutationItem item_of(const MarkUnreadCommand&) { return kind(replica::MutationKind::mark_unread); }
   static replica::MutationItem item_of(const RecallCommand& recall) {
-    return {0, replica::MutationKind::recall, {}, recall.seq, {}, {}};
+    return kind(replica::MutationKind::recall, recall.seq);
   }
   static replica::MutationItem item_of(const EditCommand& edit) {
-    return {0, replica::MutationKind::edit, {}, edit.seq, edit.body, edit.base_revision};
+    replica::MutationItem item = kind(replica::MutationKind::edit, edit.seq);
+    item.body = edit.body;
+    item.base_revision = edit.base_revision;
+    return item;
+  }
+  static replica::MutationItem item_of(const ClearCommand& clear) {
+    return kind(replica::MutationKind::clear, clear.seq);
+  }
+  static replica::MutationItem item_of(const RemoveCommand& remove) {
+    return kind(replica::MutationKind::remove, remove.seq);
+  }
+  static replica::MutationItem item_of(const DeleteForMeCommand& gone) {
+    replica::MutationItem item = kind(replica::MutationKind::delete_for_me);
+    item.ranges = gone.ranges;
+    return item;
+  }
+  static replica::MutationItem item_of(const MuteCommand& mute) {
+    replica::MutationItem item = kind(replica::MutationKind::mute);
+    item.until = mute.until;
+    return item;
+  }
+  static replica::MutationItem item_of(const PinCommand& pin) {
+    replica::MutationItem item = kind(replica::MutationKind::pin);
+    item.on = pin.pinned;
+    return item;
+  }
+  static replica::MutationItem item_of(const DraftCommand& draft) {
+    replica::MutationItem item = kind(replica::MutationKind::draft, draft.reply_to);
+    item.body = draft.body;
+    return item;
+  }
+  static replica::MutationItem item_of(const SettingCommand& setting) {
+    replica::MutationItem item = kind(replica::MutationKind::setting);
+    item.name = setting.name;
+    item.value = setting.value;
+    return item;
+  }
+  static replica::MutationItem item_of(const BlockCommand& block) {
+    replica::MutationItem item = kind(replica::MutationKind::block);
+    item.name = block.other.value;
+    item.on = block.blocked;
+    return item;
+  }
+  static replica::MutationItem kind(replica::MutationKind kind, Seq seq = {}) {
+    replica::MutationItem item;
+    item.kind = kind;
+    item.seq = seq;
+    return item;
   }
 
   void flush_all() {

@@ -15,7 +15,10 @@ inline bool gap_below(const replica::ConversationState& state, Seq seq, std::opt
   };
   const Seq below = seq - 1;
   if (known_down_to(below)) return false;
-  const auto range = state.coverage.range_of(below);
+  // What its user deleted for himself is held by nobody and missing to nobody.
+  replica::Coverage known = state.coverage;
+  for (const Interval& deleted : state.deleted.ranges()) known.add(deleted);
+  const auto range = known.range_of(below);
   return !range || !known_down_to(range->after);
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/body.h"
 #include "core/conversation_id.h"
+#include "core/decide_parts.h"
 #include "core/mutation_parts.h"
 #include "core/unread.h"
 #include "core/visibility.h"
@@ -28,7 +29,7 @@ Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& 
     const UserConversation* row = draft.user_conversation(user, id);
     if (row == nullptr) return unknown();
     if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
-    if (!visible(*row, seq)) return unknown();
+    if (!granted(*row, seq)) return unknown();
   }
   std::optional<Entry> target = draft.entry(id, seq);
   if (!target || !target->countable()) return unknown();
@@ -44,8 +45,9 @@ Result<void> check_age(Draft& draft, const ConversationId& id, const Entry& targ
 
 /// Whether the change shows in the member's list otherwise than he can tell from the entry alone: in his unread number
 /// or his preview.
-bool shows_in_list(const UserConversation& row, const UserId& user, const Entry& entry, const Entry& before) {
-  const bool previewed = before.seq == entry.top || !visible(row, entry.top);
+bool shows_in_list(const Sight& sight, const Entry& entry, const Entry& before) {
+  const auto& [view, user, row] = sight;
+  const bool previewed = before.seq == entry.top || !visible(sight, entry.top);
   const bool counted = entry.kind != EntryKind::edit && before.seq > floor_of(row) && before.sender != user;
   return previewed || counted;
 }
@@ -65,8 +67,9 @@ void tell_members(Draft& draft, const Conversation& conversation, const Entry& b
     Receiver receiver = draft.touch_state(member.user, conversation.id, entry.get());
     UserConversation& row = draft.edit_row(member.user, conversation.id);
     row.touch_seq = entry->seq;
-    if (shows_in_list(row, member.user, *entry, before)) draft.add_summary(receiver, conversation.id);
-    (visible(row, before.seq) ? seen : unseen).receivers.push_back(std::move(receiver));
+    const Sight sight{draft, member.user, row};
+    if (shows_in_list(sight, *entry, before)) draft.add_summary(receiver, conversation.id);
+    (visible(sight, before.seq) ? seen : unseen).receivers.push_back(std::move(receiver));
   }
   for (Notice* notice : {&seen, &unseen})
     if (!notice->receivers.empty()) notices.push_back(std::move(*notice));
@@ -79,7 +82,7 @@ void tell_former(Draft& draft, const Conversation& conversation, Seq target, Seq
   // Whoever may see it as a former member left behind it.
   draft.left(conversation.id, target, [&](const UserId& user) {
     const UserConversation* row = draft.user_conversation(user, conversation.id);
-    if (row == nullptr || row->in_period() || !visible(*row, target)) return;
+    if (row == nullptr || row->in_period() || !visible({draft, user, *row}, target)) return;
     if (std::ranges::find(former, user) == former.end()) former.push_back(user);
   });
   Notice notice{conversation.id, nullptr, draft.round(), {}};
@@ -147,7 +150,12 @@ Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
   TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, false));
   const Changing what{command.conversation, command.user, command.device, EntryKind::edit};
   if (target.sender != command.user) return fail(ErrorCode::FORBIDDEN, "seq", "Only its author may edit a message.");
-  if (target.dead()) return fail(ErrorCode::MESSAGE_DELETED, "seq");
+  const ParsedConversation parsed = *parse_conversation(command.conversation);
+  if (parsed.kind == ConversationKind::single && blocks(draft, parsed.peer_of(command.user), command.user))
+    return fail(ErrorCode::BLOCKED, "conversation_id");
+  const UserConversation* row = draft.user_conversation(command.user, command.conversation);
+  const bool deleted_for_me = row != nullptr && !visible({draft, command.user, *row}, command.seq);
+  if (target.dead() || deleted_for_me) return fail(ErrorCode::MESSAGE_DELETED, "seq");
   TM_TRY(check_age(draft, command.conversation, target, draft.context().params.edit_ms));
   if (command.base_revision && *command.base_revision != target.revision)
     return fail(ErrorCode::REVISION_CONFLICT, "base_revision");

@@ -58,13 +58,67 @@ struct EditCommand {
   std::optional<Seq> base_revision;  // refused when the message has another revision by now
 };
 
+/// Hides everything up to `seq` (0: the head) from the user alone.
+struct ClearCommand {
+  UserId user;
+  ConversationId conversation;
+  Seq seq;
+};
+
+/// The same, and takes the conversation out of his list unless there is a message above `seq`.
+struct RemoveCommand {
+  UserId user;
+  ConversationId conversation;
+  Seq seq;
+};
+
+/// Hides single messages, or ranges of them, from the user alone.
+struct DeleteForMeCommand {
+  UserId user;
+  ConversationId conversation;
+  std::vector<Interval> ranges;
+};
+
+struct MuteCommand {
+  UserId user;
+  ConversationId conversation;
+  std::int64_t until = 0;  // server time, kForEver; 0 or past: no longer
+};
+
+struct PinCommand {
+  UserId user;
+  ConversationId conversation;
+  bool pinned = false;
+};
+
+struct DraftCommand {
+  UserId user;
+  ConversationId conversation;
+  Body body;  // empty: there is none any more
+  Seq reply_to;
+};
+
+struct SettingCommand {
+  UserId user;
+  std::string name;
+  std::string value;  // a JSON text; empty: no longer set
+};
+
+struct BlockCommand {
+  UserId user;
+  UserId other;
+  bool blocked = false;
+};
+
 /// A change under a number of its install; with an empty install it is done without memory.
 struct MutateCommand {
   UserId user;
   DeviceId device;
   InstallId install;
   std::uint64_t number = 0;
-  std::variant<ReadCommand, MarkUnreadCommand, RecallCommand, EditCommand> change;
+  std::variant<ReadCommand, MarkUnreadCommand, RecallCommand, EditCommand, ClearCommand, RemoveCommand,
+               DeleteForMeCommand, MuteCommand, PinCommand, DraftCommand, SettingCommand, BlockCommand>
+      change;
 };
 
 struct CreateGroupCommand {
@@ -122,8 +176,14 @@ struct SetUserCommand {
   std::optional<std::string> level;  // nothing: stays as it is
 };
 
-using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
-                             ChangeGroupCommand, LoginCommand, DeviceSeenCommand, SetUserCommand>;
+/// Forgets tombstones made in hours of 1970 below this one, some at a time.
+struct DropTombstonesCommand {
+  std::uint32_t below_hour = 0;
+};
+
+using Command =
+    std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
+                 ChangeGroupCommand, LoginCommand, DeviceSeenCommand, SetUserCommand, DropTombstonesCommand>;
 
 // ------------------------------------------------------------------------------------------- replies
 
@@ -148,6 +208,12 @@ struct MutatedReply {
   Seq seq;
   MessageState state = MessageState::live;
   Seq revision;
+  // Of a change that hides: up to where everything is hidden by now, and how many messages this one deleted.
+  Seq cleared;
+  bool removed = false;
+  std::uint64_t deleted = 0;
+  std::int64_t muted_until = 0;
+  std::int64_t pinned_at = 0;
   bool operator==(const MutatedReply&) const = default;
 };
 
@@ -170,9 +236,15 @@ struct UserReply {
   UserHead head;
 };
 
+/// How many tombstones went; whether there are more of them.
+struct TombstonesReply {
+  std::size_t dropped = 0;
+  bool more = false;
+};
+
 struct NoReply {};
 
-using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, NoReply>;
+using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, NoReply>;
 
 // ------------------------------------------------------------------------------------ writes, notices
 
@@ -199,6 +271,10 @@ struct Writes {
   std::vector<Conversation> conversations;
   std::vector<std::pair<UserId, UserHead>> users;
   std::vector<UserRow> rows;
+  std::vector<std::pair<UserId, UserObject>> objects;
+  std::vector<std::pair<UserId, std::string>> dropped_objects;  // by name, with nothing left of them
+  std::vector<Tombstone> tombstones;
+  std::vector<Tombstone> dropped_tombstones;
   std::vector<std::pair<DedupKey, DedupRecord>> dedup;
   std::vector<std::pair<UserId, Device>> devices;
   std::vector<std::pair<UserId, DeviceId>> erased_devices;
@@ -216,6 +292,7 @@ struct Receiver {
   std::int64_t sort_time = 0;
   bool mentioned = false;
   std::shared_ptr<const Change> summary;  // where his state changed otherwise than by the entry itself
+  std::shared_ptr<const std::vector<UserObject>> objects = nullptr;  // those that changed
 };
 
 struct Notice {

@@ -27,10 +27,10 @@ void drop_known(std::vector<Entry>& rows, const Intervals& known) {
 
 /// A row that the device claims to hold and may not see any more; whether a former member's page may say so: what
 /// lies outside his periods was never his, and that something changes there is no business of his.
-std::optional<Hidden> hidden_row(const UserConversation& row, Seq seq) {
-  if (visible(row, seq)) return std::nullopt;
-  Hidden hidden = hidden_in(row, seq - 1, seq).front();
-  if (hidden.reason == HiddenReason::period && !row.in_period()) return std::nullopt;
+std::optional<Hidden> hidden_row(const Sight& sight, Seq seq) {
+  if (visible(sight, seq)) return std::nullopt;
+  Hidden hidden = hidden_in(sight, seq - 1, seq).front();
+  if (hidden.reason == HiddenReason::period && !sight.row.in_period()) return std::nullopt;
   return hidden;
 }
 
@@ -60,8 +60,9 @@ struct Touched {
   /// Whether there was room.
   bool add(Seq target) {
     if (!holds(known, target)) return true;
-    if (!visible(row, target)) {
-      if (const auto named = hidden_row(row, target)) hidden.push_back(*named);
+    const Sight sight{view, query.user, row};
+    if (!visible(sight, target)) {
+      if (const auto named = hidden_row(sight, target)) hidden.push_back(*named);
       return true;
     }
     std::optional<Entry> entry = view.entry(query.conversation, target);
@@ -130,7 +131,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
   if (query.after >= bound) {
     page.covers = {bound, bound};
   } else {
-    const Intervals gap = shown_in(view, *row, query.after, bound);
+    const Intervals gap = visible_in({view, query.user, *row}, query.after, bound);
     const bool huge = length_of(gap) > params.hole_above;
     Rows rows = read_rows(view, query.user, query.conversation, gap, huge ? Direction::down : Direction::up,
                           page_of(limit, params.sync_bytes_max));
@@ -143,7 +144,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
   }
   if (page.to < last) page.more = true;  // a `to` fixed before may lie far below
   drop_known(page.messages, known);
-  page.hidden = hidden_in(view, *row, page.covers.after, page.covers.to);
+  page.hidden = hidden_in({view, query.user, *row}, page.covers.after, page.covers.to);
   add_touched(page, {view, query, *row, known, limit, params.sync_bytes_max});
   return page;
 }

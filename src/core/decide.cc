@@ -19,11 +19,17 @@ struct Pick {
   Result<Decision> operator()(const ChangeGroupCommand& c) { return decide_change_group(view, c, context); }
   Result<Decision> operator()(const LoginCommand& c) { return decide_login(view, c, context); }
   Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
+  Result<Decision> operator()(const DropTombstonesCommand& c) { return decide_drop_tombstones(view, c, context); }
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
 };
 
 /// Who acts.
 struct Actor {
+  static const UserId& nobody() {
+    static const UserId none;
+    return none;
+  }
+  const UserId& operator()(const DropTombstonesCommand&) const { return nobody(); }
   const UserId& operator()(const SendCommand& c) const { return c.sender; }
   const UserId& operator()(const CreateGroupCommand& c) const { return c.creator; }
   const UserId& operator()(const auto& c) const { return c.user; }
@@ -39,7 +45,8 @@ bool by_operator(const Command& command) {
 /// Whoever acts has to be registered where that is asked for. His token names him, or, for an administrator, the field
 /// of him whom he speaks for.
 Result<void> check_actor(View& view, const Command& command, const CoreParams& params) {
-  if (std::holds_alternative<SetUserCommand>(command) || by_operator(command)) return {};
+  const bool by_server = std::holds_alternative<DropTombstonesCommand>(command);
+  if (by_server || std::holds_alternative<SetUserCommand>(command) || by_operator(command)) return {};
   const auto* send = std::get_if<SendCommand>(&command);
   const std::string_view field = send != nullptr && send->admin ? "sender" : "token";
   const UserId& actor = std::visit(Actor{}, command);

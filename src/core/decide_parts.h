@@ -15,6 +15,11 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context);
 Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context);
 
+Result<Decision> decide_drop_tombstones(View& view, const DropTombstonesCommand& command, const Context& context);
+
+/// Whether `other` may not write to `user`.
+bool blocks(View& view, const UserId& user, const UserId& other);
+
 /// What is remembered of an install's changes. After a restore their numbers go on behind a jump, since those that were
 /// lost may have been used.
 Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, const InstallId& install);

@@ -53,6 +53,14 @@ Conversation& Draft::edit_conversation(const ConversationId& id) {
   return made;
 }
 
+UserObject& Draft::edit_object(const UserId& user, UserObject what) {
+  DraftedUser& owner = drafted(user);
+  std::string name = name_of(what);
+  if (const auto made = owner.objects.find(name); made != owner.objects.end()) return made->second;
+  if (auto stored = base_.object(user, name)) what = std::move(*stored);
+  return owner.objects.emplace(std::move(name), std::move(what)).first->second;
+}
+
 std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry) {
   const LineHead head = line(id);
   entry.seq = Seq(next_number(head.seq.value, head.epoch, epoch().number));
@@ -95,28 +103,53 @@ Receiver Draft::touch_head(const UserId& user, const ConversationId& id, const E
   row.head_mark = mark;
   row.head_seq = entry.seq;
   row.top = entry.top;
+  if (row.removed) {
+    row.removed = false;
+    row.state_mark = mark;
+  }
   row.sort_time = std::max(entry.server_time, owner.head.sort_time + 1);
   owner.head.sort_time = row.sort_time;
   return {user, owner.before, mark, row.sort_time, false, nullptr};
 }
 
 Receiver Draft::touch_state(const UserId& user, const ConversationId& id, const Entry* entry) {
-  const Mark mark = touch(user);
   UserConversation& row = edit_row(user, id);
-  row.state_mark = mark;
   if (entry != nullptr) {
     row.head_seq = entry->seq;
     row.top = entry->top;
+    if (row.removed) return {user, Mark(), Mark(), 0, false, nullptr};
   }
+  const Mark mark = touch(user);
+  row.state_mark = mark;
   return {user, drafted(user).before, mark, row.sort_time, false, nullptr};
 }
 
 void Draft::add_summary(Receiver& receiver, const ConversationId& id) {
+  if (!receiver.to) return;
   receiver.summary =
       std::make_shared<const Change>(change_of(*this, context_.params, receiver.user, edit_row(receiver.user, id)));
 }
 
+Receiver Draft::touch_objects(const UserId& user) {
+  const Mark mark = touch(user);
+  DraftedUser& owner = drafted(user);
+  owner.head.object_mark = mark;
+  owner.objects_touched = true;
+  auto told = std::make_shared<std::vector<UserObject>>();
+  for (auto& [name, object] : owner.objects) {
+    object.mark = mark;
+    if (object.empty()) bury(user, name, mark);
+    told->push_back(object);
+  }
+  return {user, owner.before, mark, 0, false, nullptr, std::move(told)};
+}
+
+void Draft::bury(const UserId& user, std::string name, Mark mark) {
+  writes_.tombstones.push_back({static_cast<std::uint32_t>(context_.now_ms / kHourMs), user, std::move(name), mark});
+}
+
 Decision Draft::finish(Reply reply, std::vector<Notice> notices) && {
+  for (Notice& notice : notices) std::erase_if(notice.receivers, [](const Receiver& told) { return !told.to; });
   for (Conversation& made : conversations_) writes_.conversations.push_back(std::move(made));
   for (DraftedUser& user : users_) {
     for (UserConversation& row : user.rows) {
@@ -124,6 +157,8 @@ Decision Draft::finish(Reply reply, std::vector<Notice> notices) && {
       TM_CHECK(row.mark() <= user.head.mark || base_.failure(), "an index row leads its index");
       writes_.rows.push_back({user.id, std::move(row)});
     }
+    if (user.objects_touched)
+      for (auto& [name, object] : user.objects) writes_.objects.emplace_back(user.id, std::move(object));
     writes_.users.emplace_back(user.id, std::move(user.head));
   }
   return {std::move(reply), std::move(writes_), std::move(notices)};
@@ -204,6 +239,31 @@ const UserConversation* Draft::user_conversation(const UserId& user, const Conve
   if (const auto found = user_index_.find(user); found != user_index_.end())
     if (const UserConversation* row = find_row(*found->second, id)) return row;
   return base_.user_conversation(user, id);
+}
+
+std::optional<UserObject> Draft::object(const UserId& user, const std::string& name) {
+  if (const DraftedUser* owner = find_user(user))
+    if (const auto made = owner->objects.find(name); made != owner->objects.end()) return made->second;
+  return base_.object(user, name);
+}
+
+void Draft::objects(const UserId& user, const std::string& from, const std::string& to,
+                    const std::function<bool(const UserObject&)>& visit) {
+  static const std::map<std::string, UserObject> none;
+  const DraftedUser* owner = find_user(user);
+  const auto& drafted = owner != nullptr ? owner->objects : none;
+  auto next = drafted.lower_bound(from);
+  bool going = true;
+  const auto visit_drafted_before = [&](const std::string& name) {
+    for (; going && next != drafted.end() && next->first < name; ++next) going = visit(next->second);
+  };
+  base_.objects(user, from, to, [&](const UserObject& stored) {
+    const std::string name = name_of(stored);
+    visit_drafted_before(name);
+    if (going && (next == drafted.end() || next->first != name)) going = visit(stored);
+    return going;
+  });
+  visit_drafted_before(to);
 }
 
 }  // namespace tidemark

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 #include "core/commands.h"
@@ -17,6 +18,8 @@ class Draft final : public View {
   UserHead& edit_user(const UserId& user);  // makes the user when there is none
   UserConversation& edit_row(const UserId& user, const ConversationId& id);
   Conversation& edit_conversation(const ConversationId& id);
+  /// The object of `what`'s name as it stands, or `what` as it is given.
+  UserObject& edit_object(const UserId& user, UserObject what);
   void set_last_group(std::uint64_t number) { writes_.last_group = number; }
   Writes& writes() { return writes_; }
 
@@ -32,10 +35,15 @@ class Draft final : public View {
 
   /// Moves the row's head object: to the entry, with the next sort_time in small conversations.
   Receiver touch_head(const UserId& user, const ConversationId& id, const Entry& entry);
-  /// Moves the row's state object. The row's head_seq follows the entry, if there is one.
+  /// Moves the row's state object. The row's head_seq follows the entry, if there is one. A removed conversation is
+  /// touched by no entry that is no message and no joining: nobody is told then (`to` is 0, and finish() drops it).
   Receiver touch_state(const UserId& user, const ConversationId& id, const Entry* entry);
   /// Adds the whole summary of the row to what the user is told. Call when the row is final.
   void add_summary(Receiver& receiver, const ConversationId& id);
+  /// Gives the user's drafted objects their mark and adds them to what he is told. Call when they are final.
+  Receiver touch_objects(const UserId& user);
+  /// What was taken away under this mark is to be forgotten one day.
+  void bury(const UserId& user, std::string name, Mark mark);
 
   Decision finish(Reply reply, std::vector<Notice> notices) &&;
   const Context& context() const { return context_; }
@@ -65,6 +73,16 @@ class Draft final : public View {
                      const std::function<bool(const UserConversation&)>& visit) override {
     base_.by_state_mark(user, after, to, direction, visit);
   }
+  std::optional<UserObject> object(const UserId& user, const std::string& name) override;
+  void objects(const UserId& user, const std::string& from, const std::string& to,
+               const std::function<bool(const UserObject&)>& visit) override;
+  void objects_by_mark(const UserId& user, Mark after, Mark to,
+                       const std::function<bool(const UserObject&)>& visit) override {
+    base_.objects_by_mark(user, after, to, visit);
+  }
+  void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override {
+    base_.tombstones(hour, visit);
+  }
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override { return base_.remembered(keys); }
   std::optional<Device> device(const UserId& user, const DeviceId& device) override {
     return base_.device(user, device);
@@ -82,6 +100,8 @@ class Draft final : public View {
     Mark before;           // where the index stood before the last touch
     std::size_t step = 0;  // entries appended by the last touch, plus one; 0: not touched
     std::deque<UserConversation> rows;
+    std::map<std::string, UserObject> objects;  // by name
+    bool objects_touched = false;
   };
   DraftedUser& drafted(const UserId& user);
   const DraftedUser* find_user(const UserId& user) const;

@@ -22,6 +22,10 @@ struct Reading {
   std::uint64_t bytes;
 };
 
+Sight sight_of(const Reading& reading) {
+  return {reading.view, reading.query.user, reading.row};
+}
+
 struct Side {
   Rows rows;
   Seq edge;          // how far this direction was examined
@@ -31,9 +35,8 @@ struct Side {
 Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
   const Seq to = std::min(before ? before - 1 : Seq(0), reading.upper);
   Side side;
-  side.rows =
-      read_rows(reading.view, reading.query.user, reading.query.conversation,
-                shown_in(reading.view, reading.row, Seq(0), to), Direction::down, page_of(limit, reading.bytes));
+  side.rows = read_rows(reading.view, reading.query.user, reading.query.conversation,
+                        visible_in(sight_of(reading), Seq(0), to), Direction::down, page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? Seq(0) : side.rows.rows.empty() ? to : side.rows.rows.front().seq - 1;
   if (planted(Fault::end_on_short_page) && side.rows.rows.size() < limit) side.end = true;
@@ -45,7 +48,7 @@ Side newer_than(const Reading& reading, Seq after, std::uint64_t limit) {
   Side side;
   side.rows =
       read_rows(reading.view, reading.query.user, reading.query.conversation,
-                shown_in(reading.view, reading.row, from, reading.upper), Direction::up, page_of(limit, reading.bytes));
+                visible_in(sight_of(reading), from, reading.upper), Direction::up, page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? reading.upper : side.rows.rows.empty() ? from : side.rows.rows.back().seq;
   return side;
@@ -128,14 +131,14 @@ Result<HistoryPage> history_page(View& view, const CoreParams& params, const His
     const Seq before = query.before.value_or(reading.upper + 1);
     give_older(page, older_than(reading, before, limit), std::min(before ? before - 1 : Seq(0), reading.upper));
   }
-  page.hidden = hidden_in(view, *row, page.covers.after, page.covers.to);
+  page.hidden = hidden_in(sight_of(reading), page.covers.after, page.covers.to);
   return page;
 }
 
 Result<Entry> message_row(View& view, const UserId& user, const ConversationId& conversation, Seq seq) {
   const auto unknown = [] { return fail(ErrorCode::MESSAGE_NOT_FOUND, "message_id"); };
   const UserConversation* row = view.user_conversation(user, conversation);
-  if (!row || !visible(*row, seq)) return unknown();
+  if (!row || !visible({view, user, *row}, seq)) return unknown();
   std::optional<Entry> entry = view.entry(conversation, seq);
   if (!entry) return unknown();
   return seen_by(user, std::move(*entry));

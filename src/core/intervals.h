@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/results.h"
+#include "core/types.h"
 
 namespace tidemark {
 

@@ -13,16 +13,31 @@
 namespace tidemark {
 namespace {
 
+/// The last countable row below `before` that its user has not deleted for himself.
+std::optional<Entry> last_kept_message(const Sight& sight, Seq before) {
+  const Intervals shown = visible_in(sight, Seq(0), before - 1);
+  std::optional<Entry> last;
+  for (auto range = shown.rbegin(); range != shown.rend() && !last; ++range)
+    sight.view.entries(sight.row.conversation, range->after, range->to, Direction::down, [&](const Entry& entry) {
+      if (entry.countable()) last = entry;
+      return !last;
+    });
+  return last;
+}
+
 /// The last visible countable row: each entry knows the last countable one up to itself, so one look at the end of
-/// each period, newest first, finds it.
-std::optional<Entry> last_message(View& view, const UserConversation& row, const LineHead& head) {
+/// each period, newest first, finds it, unless the user deleted it for himself.
+std::optional<Entry> last_message(const Sight& sight, const LineHead& head) {
+  const auto& [view, user, row] = sight;
   for (auto period = row.periods.rbegin(); period != row.periods.rend(); ++period) {
     Seq top = head.top;
     if (period->leave) {
       const std::optional<Entry> end = view.entry(row.conversation, period->leave);
       top = end ? end->top : Seq(0);
     }
-    if (top && visible(row, top)) return view.entry(row.conversation, top);
+    if (!top || !granted(row, top)) continue;
+    if (visible(sight, top)) return view.entry(row.conversation, top);
+    return last_kept_message(sight, top);
   }
   return std::nullopt;
 }
@@ -73,7 +88,7 @@ Result<ConversationList> list_page(View& view, const CoreParams& params, const U
   const Mark from = from_top ? kNoEnd : first_mark_below(view, user, below_sort_time, below_conversation);
   std::vector<UserConversation> rows;
   view.by_head_mark(user, Mark(0), from, Direction::down, [&](const UserConversation& row) {
-    if (from_top || listed_below(row, below_sort_time, below_conversation)) rows.push_back(row);
+    if (!row.removed && (from_top || listed_below(row, below_sort_time, below_conversation))) rows.push_back(row);
     return rows.size() <= limit;
   });
   ConversationList list;
@@ -101,6 +116,17 @@ Result<Conversation> group_row(View& view, const UserId& user, const Conversatio
   return *group;
 }
 
+std::vector<UserObject> all_objects(View& view, const UserId& user, ObjectKind kind) {
+  const char letter = kind == ObjectKind::draft ? 't' : kind == ObjectKind::setting ? 's' : 'b';
+  std::vector<UserObject> found;
+  view.objects(user, std::string(1, letter), std::string(1, static_cast<char>(letter + 1)),
+               [&](const UserObject& object) {
+                 if (!object.empty()) found.push_back(object);
+                 return true;
+               });
+  return found;
+}
+
 }  // namespace
 
 Change change_of(View& view, const CoreParams& params, const UserId& user, const UserConversation& row) {
@@ -119,6 +145,9 @@ Change change_of(View& view, const CoreParams& params, const UserId& user, const
   change.unread_flag = row.unread_flag;
   change.cleared = row.cleared;
   change.touch_seq = row.touch_seq;
+  change.removed = row.removed;
+  change.muted_until = row.muted_until;
+  change.pinned_at = row.pinned_at;
   bool self_chat = false;
   if (const Result<ParsedConversation> parsed = parse_conversation(row.conversation)) {
     change.kind = parsed->kind;
@@ -129,7 +158,7 @@ Change change_of(View& view, const CoreParams& params, const UserId& user, const
   const bool titled = member && change.kind == ConversationKind::group;
   if (const Conversation* group = titled ? view.conversation(row.conversation) : nullptr) change.title = group->title;
   change.unread = exact_unread(view, params, user, row, head, self_chat);
-  if (const std::optional<Entry> last = last_message(view, row, head))
+  if (const std::optional<Entry> last = last_message({view, user, row}, head))
     change.preview = preview_of(*last, params.preview_bytes);
   return change;
 }
@@ -143,6 +172,10 @@ Result<ConversationList> read_conversations(View& view, const CoreParams& params
 Result<Change> read_change(View& view, const CoreParams& params, const UserId& user,
                            const ConversationId& conversation) {
   return unless_failed(view, one_change(view, params, user, conversation));
+}
+
+Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, ObjectKind kind) {
+  return unless_failed(view, Result<std::vector<UserObject>>(all_objects(view, user, kind)));
 }
 
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation) {

@@ -39,9 +39,10 @@ Result<void> check_login(View& view, const LoginCommand& command, const std::opt
 
 /// What the device is told, as of the last published round: of a round in the making only what was decided before
 /// belongs to the user's mark.
-LoginReply reply_of(View& view, const LoginCommand& command, Mark mark, std::uint64_t round) {
+LoginReply reply_of(View& view, const LoginCommand& command, const UserHead& user, std::uint64_t round) {
+  const Mark mark = user.mark;
   LoginReply reply;
-  reply.mode = mode_of(view, command.cursor, mark);
+  reply.mode = mode_of(view, command.cursor, user);
   reply.head = {view.epoch(), mark, round};
   reply.behind = reply.mode == Mode::delta ? mark - command.cursor.mark : mark.value;
   if (!command.install.empty())
@@ -55,7 +56,7 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   const auto known = view.device(command.user, command.device);
   TM_TRY(check_login(view, command, known));
   Draft draft(view, context);
-  const Mark mark = draft.edit_user(command.user).mark;
+  const UserHead user = draft.edit_user(command.user);
   if (!known) make_room(draft, command.user);
   Device device = known.value_or(Device{});
   if (!known) device.epoch = view.epoch().number;
@@ -72,7 +73,7 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   device.generation_used = false;
   device.last_seen = context.now_ms;
 
-  LoginReply reply = reply_of(view, command, mark, view.round() - 1);
+  LoginReply reply = reply_of(view, command, user, view.round() - 1);
   reply.generation = device.generation;
   if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
   draft.writes().devices.emplace_back(command.user, std::move(device));
@@ -82,7 +83,7 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
 Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params) {
   TM_TRY(check_registered(view, params, command.user, "token"));
   TM_TRY(check_login(view, command, view.device(command.user, command.device)));
-  LoginReply reply = reply_of(view, command, view.user(command.user).mark, view.round());
+  LoginReply reply = reply_of(view, command, view.user(command.user), view.round());
   reply.generation = command.generation;
   return reply;
 }
@@ -107,9 +108,16 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
     return fail(ErrorCode::OUT_OF_RANGE, "level", "One of free, paid, vip, or empty for the token's.");
   Draft draft(view, context);
   UserHead& user = draft.edit_user(command.user);
-  if (command.level) user.level = *command.level;
+  std::vector<Notice> notices;
+  if (command.level && *command.level != user.level) {
+    user.level = *command.level;
+    const std::string value = user.level.empty() ? "" : '"' + user.level + '"';
+    std::get<Setting>(draft.edit_object(command.user, {Setting{std::string(kLevelSetting)}, Mark()}).what).value =
+        value;
+    notices.push_back({ConversationId(), nullptr, draft.round(), {draft.touch_objects(command.user)}});
+  }
   UserReply reply{command.user, user};
-  return std::move(draft).finish(std::move(reply), {});
+  return std::move(draft).finish(std::move(reply), std::move(notices));
 }
 
 }  // namespace tidemark

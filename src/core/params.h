@@ -25,6 +25,14 @@ struct CoreParams {
   // Changing what was sent (design, section 7). 0: at any time.
   std::int64_t recall_ms = 120 * kSecondMs;
   std::int64_t edit_ms = 0;
+  // What a user keeps for himself.
+  std::size_t delete_max = 10'000;                // entries looked at by one deletion
+  std::size_t delete_ranges_max = 200;            // of one deletion
+  std::int64_t tombstone_ms = 90 * 24 * kHourMs;  // how long devices can learn of what was taken away
+  std::size_t settings_max = 200;                 // of a user
+  std::size_t setting_name_bytes_max = 64;
+  std::size_t setting_bytes_max = 4'096;
+  std::size_t blocked_max = 1'000;
   // Groups.
   std::size_t small_max = 200;
   std::size_t title_bytes_max = 256;

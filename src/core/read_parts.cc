@@ -66,31 +66,6 @@ Rows read_rows(View& view, const UserId& user, const ConversationId& id, const I
   return page;
 }
 
-namespace {
-Intervals jumped(View& view, const ConversationId& id) {
-  Intervals holes;
-  if (const Conversation* conversation = view.conversation(id))
-    for (const Jump& jump : conversation->jumps) holes.push_back({jump.cut, jump.first - 1});
-  return holes;
-}
-}  // namespace
-
-Intervals shown_in(View& view, const UserConversation& row, Seq after, Seq to) {
-  return minus(visible_in(row, after, to), jumped(view, row.conversation));
-}
-
-std::vector<Hidden> hidden_in(View& view, const UserConversation& row, Seq after, Seq to) {
-  const Intervals holes = jumped(view, row.conversation);
-  std::vector<Hidden> hidden;
-  for (const Hidden& denied : hidden_in(row, after, to))
-    for (const Interval& part : minus({{denied.after, denied.to}}, holes))
-      hidden.push_back({part.after, part.to, denied.reason});
-  for (const Interval& hole : clipped(holes, after, to))
-    hidden.push_back({hole.after, hole.to, HiddenReason::restored});
-  std::ranges::sort(hidden, {}, &Hidden::after);
-  return hidden;
-}
-
 Seq as_of(const UserConversation& row, Seq head) {
   if (row.in_period()) return head;
   return std::max(upper_bound_of(row, head), std::min(row.touch_seq, head));

@@ -40,13 +40,6 @@ Rows read_rows(View& view, const UserId& user, const ConversationId& id, const I
 /// A row as `user` sees it: a dead one is a marker with sender and time; a client_msg_id is shown to its sender only.
 Entry seen_by(const UserId& user, Entry entry);
 
-/// The parts of (after, to] in which the row's user may see entries: what `visible` grants, without the holes that
-/// restores left in the numbers.
-Intervals shown_in(View& view, const UserConversation& row, Seq after, Seq to);
-
-/// The rest of (after, to], with its reasons.
-std::vector<Hidden> hidden_in(View& view, const UserConversation& row, Seq after, Seq to);
-
 /// What a row weighs against a byte budget: its texts.
 std::uint64_t bytes_of_row(const Entry& entry);
 

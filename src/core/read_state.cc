@@ -15,13 +15,6 @@
 namespace tidemark {
 namespace {
 
-/// Tells all devices of the user what his row is now.
-void tell_state(Draft& draft, const UserId& user, const ConversationId& id, std::vector<Notice>& notices) {
-  Receiver receiver = draft.touch_state(user, id, nullptr);
-  draft.add_summary(receiver, id);
-  notices.push_back({id, nullptr, draft.round(), {std::move(receiver)}});
-}
-
 Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
   TM_ASSIGN(const UserConversation* before, index_row(draft, command.user, command.conversation));
   const LineHead head = draft.line(command.conversation);
@@ -65,6 +58,35 @@ struct ContentOf {
     out.varint(edit.base_revision.value_or(Seq()).value);
     out.raw(bytes_of(digest_of_body(edit.body)));
   }
+  void operator()(const ClearCommand& clear) const { name(clear.conversation, clear.seq); }
+  void operator()(const RemoveCommand& remove) const { name(remove.conversation, remove.seq); }
+  void operator()(const DeleteForMeCommand& gone) const {
+    out.string(gone.conversation.value);
+    for (const Interval& range : gone.ranges) {
+      out.varint(range.after.value);
+      out.varint(range.to.value);
+    }
+  }
+  void operator()(const MuteCommand& mute) const {
+    out.string(mute.conversation.value);
+    out.svarint(mute.until);
+  }
+  void operator()(const PinCommand& pin) const {
+    out.string(pin.conversation.value);
+    out.u8(pin.pinned ? 1 : 0);
+  }
+  void operator()(const DraftCommand& draft) const {
+    name(draft.conversation, draft.reply_to);
+    out.raw(bytes_of(digest_of_body(draft.body)));
+  }
+  void operator()(const SettingCommand& setting) const {
+    out.string(setting.name);
+    out.string(setting.value);
+  }
+  void operator()(const BlockCommand& block) const {
+    out.string(block.other.value);
+    out.u8(block.blocked ? 1 : 0);
+  }
   void name(const ConversationId& conversation, Seq seq) const {
     out.string(conversation.value);
     out.varint(seq.value);
@@ -91,6 +113,11 @@ std::string encode_answer(const MutatedReply& reply) {
   out.varint(reply.seq.value);
   out.u8(static_cast<std::uint8_t>(reply.state));
   out.varint(reply.revision.value);
+  out.varint(reply.cleared.value);
+  out.u8(reply.removed ? 1 : 0);
+  out.varint(reply.deleted);
+  out.svarint(reply.muted_until);
+  out.svarint(reply.pinned_at);
   return bytes;
 }
 
@@ -109,6 +136,11 @@ Result<MutatedReply> decode_answer(std::string_view bytes) {
   reply.seq = Seq(in.varint());
   reply.state = static_cast<MessageState>(in.u8());
   reply.revision = Seq(in.varint());
+  reply.cleared = Seq(in.varint());
+  reply.removed = in.u8() != 0;
+  reply.deleted = in.varint();
+  reply.muted_until = in.svarint();
+  reply.pinned_at = in.svarint();
   if (!in.done()) return fail(ErrorCode::INTERNAL, "number", "A stored answer is damaged.");
   return reply;
 }
@@ -145,6 +177,14 @@ struct ChangeBy {
   Result<Changed> operator()(const MarkUnreadCommand& command) { return mark_unread(draft, command); }
   Result<Changed> operator()(const RecallCommand& command) { return decide_recall(draft, command); }
   Result<Changed> operator()(const EditCommand& command) { return decide_edit(draft, command); }
+  Result<Changed> operator()(const ClearCommand& command) { return decide_clear(draft, command); }
+  Result<Changed> operator()(const RemoveCommand& command) { return decide_remove(draft, command); }
+  Result<Changed> operator()(const DeleteForMeCommand& command) { return decide_delete_for_me(draft, command); }
+  Result<Changed> operator()(const MuteCommand& command) { return decide_mute(draft, command); }
+  Result<Changed> operator()(const PinCommand& command) { return decide_pin(draft, command); }
+  Result<Changed> operator()(const DraftCommand& command) { return decide_draft(draft, command); }
+  Result<Changed> operator()(const SettingCommand& command) { return decide_setting(draft, command); }
+  Result<Changed> operator()(const BlockCommand& command) { return decide_block(draft, command); }
 };
 
 }  // namespace
@@ -158,6 +198,14 @@ Mutations mutations_of(View& view, const UserId& user, const DeviceId& device, c
   return mutations;
 }
 
+Mark tell_state(Draft& draft, const UserId& user, const ConversationId& id, std::vector<Notice>& notices) {
+  Receiver receiver = draft.touch_state(user, id, nullptr);
+  draft.add_summary(receiver, id);
+  const Mark mark = receiver.to;
+  notices.push_back({id, nullptr, draft.round(), {std::move(receiver)}});
+  return mark;
+}
+
 MutatedReply reply_of(Draft& draft, const UserId& user, const ConversationId& id) {
   MutatedReply reply;
   reply.conversation = id;
@@ -168,6 +216,10 @@ MutatedReply reply_of(Draft& draft, const UserId& user, const ConversationId& id
   reply.read = row->read;
   reply.unread = unread_of(draft, user, *row, draft.line(id), draft.context().params, self_chat);
   reply.unread_flag = row->unread_flag;
+  reply.cleared = row->cleared;
+  reply.removed = row->removed;
+  reply.muted_until = row->muted_until;
+  reply.pinned_at = row->pinned_at;
   return reply;
 }
 

@@ -64,12 +64,17 @@ Result<ConversationList> read_conversations(View& view, const CoreParams& params
 Result<Change> read_change(View& view, const CoreParams& params, const UserId& user,
                            const ConversationId& conversation);
 
+enum class ObjectKind : std::uint8_t { draft, setting, blocked };
+/// All objects of a kind that are there, by name.
+Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, ObjectKind kind);
+
 /// The group as its present member sees it. NOT_MEMBER for a former one, CONVERSATION_NOT_FOUND otherwise.
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation);
 
 /// What a cursor means to this store now. One of an epoch that the store has never been in is told to begin anew,
-/// with all its rows: nothing that it holds can be told apart.
-Mode mode_of(View& view, const Cursor& cursor, Mark head);
+/// with all its rows: nothing that it holds can be told apart. Nor can it be told what was taken away since where the
+/// tombstones of that are gone.
+Mode mode_of(View& view, const Cursor& cursor, const UserHead& head);
 
 /// What a device holds of a conversation from before a restore.
 struct HeldLine {

@@ -6,15 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/types.h"
+#include "core/user_object.h"
 
 namespace tidemark {
-
-struct Interval {
-  Seq after;
-  Seq to;
-  bool operator==(const Interval&) const = default;
-};
 
 enum class HiddenReason : std::uint8_t { period = 1, cleared, deleted, roaming, retention, unavailable, restored };
 
@@ -67,6 +61,9 @@ struct Change {
   Unread unread;
   Seq cleared;
   Seq touch_seq;
+  bool removed = false;
+  std::int64_t muted_until = 0;
+  std::int64_t pinned_at = 0;
   std::string title;
   UserId peer;
   Preview preview;
@@ -81,8 +78,9 @@ enum class Mode : std::uint8_t { delta = 1, reset, rollback };
 
 struct SyncPage {
   Mode mode = Mode::delta;
-  std::vector<Change> changes;  // newest first; bodies "all": by conversation
-  Mark after;                   // covers (after, to] of the index
+  std::vector<Change> changes;      // newest first; bodies "all": by conversation
+  std::vector<UserObject> objects;  // newest first; bodies "all": on the last page of a run
+  Mark after;                       // covers (after, to] of the index
   Mark to;
   Mark p0;
   std::uint64_t p0_round = 0;
@@ -135,8 +133,9 @@ struct PushItem {
   std::uint64_t round = 0;  // for the cursor: bodies "all" from there on miss nothing
   std::int64_t sort_time = 0;
   bool mentioned = false;
-  std::string client_msg_id;              // own echo
-  std::shared_ptr<const Change> summary;  // the user's state changed otherwise than by the entry
+  std::string client_msg_id;                               // own echo
+  std::shared_ptr<const Change> summary;                   // the user's state changed otherwise than by the entry
+  std::shared_ptr<const std::vector<UserObject>> objects;  // null: none changed
   ConversationId conversation;
   std::shared_ptr<const Entry> entry;  // interval (entry.seq - 1, entry.seq]; null: only the state changed
 };

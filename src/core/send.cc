@@ -65,9 +65,10 @@ Result<void> check_reply(View& view, const SendCommand& command, const Conversat
   if (!command.reply_to) return {};
   const UserConversation* row = view.user_conversation(command.sender, id);
   const auto target = view.entry(id, command.reply_to);
-  if (row == nullptr || !target || !target->countable() || !visible(*row, command.reply_to))
+  if (row == nullptr || !target || !target->countable() || !granted(*row, command.reply_to))
     return fail(ErrorCode::MESSAGE_NOT_FOUND, "reply_to");
-  if (target->dead()) return fail(ErrorCode::MESSAGE_DELETED, "reply_to");
+  if (target->dead() || !visible({view, command.sender, *row}, command.reply_to))
+    return fail(ErrorCode::MESSAGE_DELETED, "reply_to");
   return {};
 }
 
@@ -106,8 +107,16 @@ Result<Decision> answer_duplicate(View& view, const ConversationId& id, const De
   return Decision{duplicate_reply(*entry, id), {}, {}};
 }
 
+/// A blocked sender gets an error, and no entry is made.
+Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, const UserId& sender) {
+  if (parsed.kind != ConversationKind::single || parsed.self()) return {};
+  if (blocks(view, parsed.peer_of(sender), sender)) return fail(ErrorCode::BLOCKED, "to");
+  return {};
+}
+
 Receiver tell_member(Draft& draft, const Member& member, const ConversationId& id, const Entry& entry, bool self_chat) {
   const CoreParams& params = draft.context().params;
+  const bool comes_back = draft.edit_row(member.user, id).removed;
   Receiver receiver = draft.touch_head(member.user, id, entry);
   UserConversation& row = draft.edit_row(member.user, id);
   if (member.user == entry.sender) {
@@ -121,8 +130,8 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
     }
   }
   receiver.mentioned = std::ranges::find(entry.mentions, member.user) != entry.mentions.end();
-  if (!receiver.summary && !self_chat && unread_may_be_inexact(row, draft.line(id), params))
-    draft.add_summary(receiver, id);
+  const bool counted = !self_chat && unread_may_be_inexact(row, draft.line(id), params);
+  if (!receiver.summary && (comes_back || counted)) draft.add_summary(receiver, id);
   return receiver;
 }
 
@@ -159,6 +168,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
 
   TM_ASSIGN(const ParsedConversation parsed, parse_conversation(id));
+  if (!command.admin) TM_TRY(check_not_blocked(view, parsed, command.sender));
   Draft draft(view, context);
   const Conversation* conversation = view.conversation(id);
   if (conversation == nullptr) {

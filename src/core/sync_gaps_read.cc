@@ -2,6 +2,7 @@
 // became visible in the rounds since the cursor, conversation by conversation, each exactly once over all runs.
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "core/read_parts.h"
@@ -71,7 +72,8 @@ Gap gap_of(const SyncRun& run, const UserConversation& row) {
   const Seq head = run.view.line(row.conversation).seq;
   const Seq fresh = first_above_round(run.view, row.conversation, head, run.low_round);
   gap.upper = upper_bound_of(gap.row, head);
-  gap.ranges = minus(visible_in(gap.row, Seq(0), gap.upper), visible_in(before, Seq(0), fresh - 1));
+  gap.ranges = minus(visible_in({run.view, run.query.user, gap.row}, Seq(0), gap.upper),
+                     visible_in({run.view, run.query.user, before}, Seq(0), fresh - 1));
   gap.from = std::min(fresh - 1, gap.upper);
   if (!gap.ranges.empty()) gap.from = std::min(gap.from, gap.ranges.front().after);
   return gap;
@@ -98,7 +100,7 @@ Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Tak
   Change change = change_of(run.view, run.params, run.query.user, row);
   const Seq reached = rows.more ? rows.rows.back().seq : rows.too_new ? rows.too_new - 1 : gap.upper;
   change.covers = {from, reached};
-  change.hidden = hidden_in(run.view, gap.row, from, reached);
+  change.hidden = hidden_in({run.view, run.query.user, gap.row}, from, reached);
   change.more_messages = rows.more;
   taken.messages += rows.rows.size();
   taken.bytes += rows.bytes;
@@ -125,6 +127,7 @@ SyncPage gap_page(const SyncRun& run) {
     if (outcome != Outcome::whole) return page;
   }
   page.resume_conversation = ConversationId();
+  page.objects = changed_objects(run, run.low, run.p0, std::numeric_limits<std::size_t>::max());
   page.after = run.low;
   page.more = run.head > run.p0;
   return page;

@@ -29,9 +29,11 @@ Result<void> check_place(const SyncRun& run) {
 
 Result<SyncRun> run_of(View& view, const CoreParams& params, const SyncQuery& query) {
   SyncRun run{view, params, query, view.epoch()};
-  run.head = view.user(query.user).mark;
+  const UserHead head = view.user(query.user);
+  run.head = head.mark;
+  run.object_mark = head.object_mark;
   const std::uint64_t round = view.round();
-  run.mode = mode_of(view, query.cursor, run.head);
+  run.mode = mode_of(view, query.cursor, head);
   if (run.mode == Mode::delta && !query.cursor.empty() && query.cursor.round > round) run.mode = Mode::reset;
   if (run.mode == Mode::delta && !query.cursor.empty()) {
     run.low = query.cursor.mark;
@@ -50,11 +52,13 @@ Result<SyncRun> run_of(View& view, const CoreParams& params, const SyncQuery& qu
 }
 
 /// Rows that changed last in (after, to], newest first, at most `most`. Each row lies in both orders; it counts where
-/// its later mark is.
-std::vector<UserConversation> changed_in(View& view, const UserId& user, Mark after, Mark to, std::size_t most) {
+/// its later mark is. Removed ones are told to everybody: a device may know of one by its own message alone.
+std::vector<UserConversation> changed_in(const SyncRun& run, Mark after, Mark to, std::size_t most) {
   std::vector<UserConversation> rows;
+  View& view = run.view;
+  const UserId& user = run.query.user;
   const auto take_if = [&](auto last_change) {
-    return [&rows, most, last_change, first = rows.size()](const UserConversation& row) {
+    return [&, most, last_change, first = rows.size()](const UserConversation& row) {
       if (last_change(row)) rows.push_back(row);
       return rows.size() - first < most;
     };
@@ -70,12 +74,12 @@ std::vector<UserConversation> changed_in(View& view, const UserId& user, Mark af
 
 /// The same over a long stretch, in windows that grow, so that rows which changed again further up are passed over
 /// once in a run and not once a page.
-std::vector<UserConversation> newest_changes(View& view, const UserId& user, Mark after, Mark to, std::size_t most) {
+std::vector<UserConversation> newest_changes(const SyncRun& run, Mark after, Mark to, std::size_t most) {
   std::vector<UserConversation> rows;
   std::uint64_t width = 2 * most;
   while (rows.size() < most && after < to) {
     const Mark from = to - after > width ? to - width : after;
-    std::vector<UserConversation> more = changed_in(view, user, from, to, most - rows.size());
+    std::vector<UserConversation> more = changed_in(run, from, to, most - rows.size());
     std::ranges::move(more, std::back_inserter(rows));
     to = from;
     width = width > std::numeric_limits<std::uint64_t>::max() / 4 ? width : 4 * width;
@@ -86,30 +90,52 @@ std::vector<UserConversation> newest_changes(View& view, const UserId& user, Mar
 /// Adds the newest rows of a conversation; returns what they weigh.
 std::uint64_t add_recent(const SyncRun& run, const UserConversation& row, Change& change) {
   const Seq upper = upper_bound_of(row, run.view.line(row.conversation).seq);
-  Rows rows = read_rows(run.view, run.query.user, row.conversation, shown_in(run.view, row, Seq(0), upper),
-                        Direction::down, page_of(run.query.recent, run.bytes));
+  Rows rows =
+      read_rows(run.view, run.query.user, row.conversation, visible_in({run.view, run.query.user, row}, Seq(0), upper),
+                Direction::down, page_of(run.query.recent, run.bytes));
   change.covers = {rows.more ? rows.rows.front().seq - 1 : Seq(0), upper};
-  change.hidden = hidden_in(run.view, row, change.covers.after, change.covers.to);
+  change.hidden = hidden_in({run.view, run.query.user, row}, change.covers.after, change.covers.to);
   change.messages = std::move(rows.rows);
   return rows.bytes;
+}
+
+std::uint64_t weight_of(const UserObject& object) {
+  constexpr std::uint64_t kAboutBytes = 160;
+  const auto* draft = std::get_if<SavedDraft>(&object.what);
+  return draft != nullptr ? kAboutBytes + draft->body.text.size() + draft->body.data.size() : kAboutBytes;
 }
 
 SyncPage descent_page(const SyncRun& run) {
   SyncPage page = page_of(run);
   page.after = run.low;
   page.to = run.query.below ? run.query.below : run.p0;
-  const std::vector<UserConversation> rows =
-      newest_changes(run.view, run.query.user, page.after, page.to, std::size_t{run.limit} + 1);
+  const std::size_t most = std::size_t{run.limit} + 1;
+  const std::vector<UserConversation> rows = newest_changes(run, page.after, page.to, most);
+  std::vector<UserObject> objects = changed_objects(run, page.after, page.to, most);
   std::uint64_t bytes = 0;
-  for (const UserConversation& row : rows) {
-    Change change = change_of(run.view, run.params, run.query.user, row);
-    if (run.query.bodies == Bodies::recent) bytes += add_recent(run, row, change);
-    const bool full = page.changes.size() == run.limit || bytes > run.bytes;
-    if (full && !page.changes.empty()) {
-      page.after = page.changes.back().mark - 1;
+  Mark last = page.to + 1;  // of what is on the page
+  for (auto [row, object] = std::tuple(rows.begin(), objects.begin()); row != rows.end() || object != objects.end();) {
+    // Objects before the conversation that changed with them, under the same mark.
+    const bool is_object = object != objects.end() && (row == rows.end() || object->mark >= row->mark());
+    const Mark mark = is_object ? object->mark : row->mark();
+    const bool begun = !page.changes.empty() || !page.objects.empty();
+    std::optional<Change> change;
+    if (!is_object) {
+      change = change_of(run.view, run.params, run.query.user, *row);
+      if (run.query.bodies == Bodies::recent) bytes += add_recent(run, *row, *change);
+    } else {
+      bytes += weight_of(*object);
+    }
+    // What has one mark stands on one page.
+    if (begun && mark < last && (page.changes.size() + page.objects.size() >= run.limit || bytes > run.bytes)) {
+      page.after = last - 1;
       break;
     }
-    page.changes.push_back(std::move(change));
+    last = mark;
+    if (is_object)
+      page.objects.push_back(std::move(*object++));
+    else
+      page.changes.push_back(std::move(*change)), ++row;
   }
   page.more = page.after > run.low || run.head > run.p0;
   if (planted(Fault::snapshot_by_activity)) page.next.mark = run.head;
@@ -123,11 +149,23 @@ Result<SyncPage> sync_page(View& view, const CoreParams& params, const SyncQuery
 
 }  // namespace
 
-Mode mode_of(View& view, const Cursor& cursor, Mark head) {
+Mode mode_of(View& view, const Cursor& cursor, const UserHead& head) {
   if (cursor.empty()) return Mode::delta;
-  if (cursor.epoch == view.epoch()) return cursor.mark > head ? Mode::reset : Mode::delta;
+  const bool forgotten = cursor.mark < head.tombstones_dropped_to;
+  if (cursor.epoch == view.epoch()) return cursor.mark > head.mark || forgotten ? Mode::reset : Mode::delta;
   const std::vector<Epoch> lineage = view.lineage();
   return std::ranges::find(lineage, cursor.epoch) == lineage.end() ? Mode::reset : Mode::rollback;
+}
+
+std::vector<UserObject> changed_objects(const SyncRun& run, Mark after, Mark to, std::size_t most) {
+  std::vector<UserObject> objects;
+  if (run.object_mark <= after) return objects;
+  run.view.objects_by_mark(run.query.user, after, to, [&](const UserObject& object) {
+    if (run.low || !object.empty()) objects.push_back(object);
+    // All of one mark, however many.
+    return objects.size() < most || objects.back().mark == objects[most - 1].mark;
+  });
+  return objects;
 }
 
 SyncPage page_of(const SyncRun& run) {

@@ -46,7 +46,7 @@ TEST(Conformance, S16_a_backlog_in_one_chat_is_one_changed_object) {
   world.read(b, id, Seq(40));
   const Cursor cursor = world.cursor_of(b);
   for (int i = 0; i < 120; ++i) world.send(id, a);
-  EXPECT_EQ(mode_of(world.view, cursor, world.head_of(b)), Mode::delta);
+  EXPECT_EQ(mode_of(world.view, cursor, world.view.user(b)), Mode::delta);
   const SyncPage got = page(world, query(b, cursor));
   EXPECT_EQ(got.mode, Mode::delta);
   ASSERT_EQ(got.changes.size(), 1u);
@@ -128,7 +128,9 @@ TEST(Sync, the_mode_tells_what_a_cursor_is_worth) {
   const Epoch epoch{3, 77};
   view.set_epoch(epoch);
   view.set_lineage({{1, 5}, {2, 77}});
-  const auto mode = [&](const Cursor& cursor) { return mode_of(view, cursor, Mark(9)); };
+  UserHead head;
+  head.mark = Mark(9);
+  const auto mode = [&](const Cursor& cursor) { return mode_of(view, cursor, head); };
   EXPECT_EQ(mode({}), Mode::delta);
   EXPECT_EQ(mode({epoch, Mark(9), 1}), Mode::delta);
   EXPECT_EQ(mode({epoch, Mark(0), 1}), Mode::delta);

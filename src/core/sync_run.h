@@ -18,9 +18,14 @@ struct SyncRun {
   Mark p0 = {};
   std::uint64_t p0_round = 0;
   Mark head = {};
+  Mark object_mark = {};    // of the last change of an object that is no conversation
   std::uint32_t limit = 0;  // objects a page
   std::uint64_t bytes = 0;  // of bodies a page
 };
+
+/// Objects beside conversations that changed last in (after, to], newest first; at least `most`, if there are so many,
+/// and those of one mark all or none. Who begins with nothing is not told what is gone.
+std::vector<UserObject> changed_objects(const SyncRun& run, Mark after, Mark to, std::size_t most);
 
 /// The parts of a page that do not depend on what it shows.
 SyncPage page_of(const SyncRun& run);

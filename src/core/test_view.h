@@ -72,6 +72,17 @@ class TestView final : public View {
     rows_.erase(found);
   }
 
+  void put_object(const UserId& user, UserObject object) {
+    std::string name = name_of(object);
+    objects_[user][std::move(name)] = std::move(object);
+  }
+  void erase_object(const UserId& user, const std::string& name) { objects_[user].erase(name); }
+  void put_tombstone(const Tombstone& tombstone) {
+    tombstones_[{tombstone.hour, tombstone.user, tombstone.name}] = tombstone.mark;
+  }
+  void erase_tombstone(const Tombstone& tombstone) {
+    tombstones_.erase({tombstone.hour, tombstone.user, tombstone.name});
+  }
   void put_device(const UserId& user, Device device) {
     const DeviceId id = device.id;
     devices_[{user, id}] = std::move(device);
@@ -165,6 +176,37 @@ class TestView final : public View {
     by_mark(by_state_, user, after, to, direction, visit);
   }
 
+  std::optional<UserObject> object(const UserId& user, const std::string& name) override {
+    const auto* objects = read() ? find(objects_, user) : nullptr;
+    const UserObject* found = objects ? find(*objects, name) : nullptr;
+    return found ? std::optional(*found) : std::nullopt;
+  }
+  void objects(const UserId& user, const std::string& from, const std::string& to,
+               const std::function<bool(const UserObject&)>& visit) override {
+    const auto* objects = read() ? find(objects_, user) : nullptr;
+    if (!objects || to <= from) return;
+    walk(objects->lower_bound(from), objects->lower_bound(to), Direction::up,
+         [&](const auto& item) { return visit(item.second); });
+  }
+  void objects_by_mark(const UserId& user, Mark after, Mark to,
+                       const std::function<bool(const UserObject&)>& visit) override {
+    const auto* objects = read() ? find(objects_, user) : nullptr;
+    if (!objects) return;
+    std::vector<UserObject> inside;
+    for (const auto& [name, object] : *objects)
+      if (object.mark > after && object.mark <= to) inside.push_back(object);
+    std::ranges::sort(inside, [](const auto& a, const auto& b) { return a.mark > b.mark; });
+    for (const UserObject& object : inside)
+      if (!visit(object)) return;
+  }
+  void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override {
+    if (!read()) return;
+    for (const auto& [key, mark] : tombstones_) {
+      const auto& [made, user, name] = key;
+      if (made >= hour || !visit({made, user, name, mark})) return;
+    }
+  }
+
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override {
     if (!read()) return std::nullopt;
     for (const DedupKey& key : keys)
@@ -244,6 +286,8 @@ class TestView final : public View {
   std::map<std::pair<UserId, ConversationId>, UserConversation> rows_;
   Marks by_head_;
   Marks by_state_;
+  std::map<UserId, std::map<std::string, UserObject>> objects_;
+  std::map<std::tuple<std::uint32_t, UserId, std::string>, Mark> tombstones_;
   std::map<DedupKey, DedupRecord> dedup_;
   std::map<std::pair<UserId, DeviceId>, Device> devices_;
   std::map<std::tuple<UserId, DeviceId, InstallId>, Mutations> mutations_;

@@ -11,6 +11,13 @@
 
 namespace tidemark {
 
+/// Half open: (after, to].
+struct Interval {
+  Seq after;
+  Seq to;
+  bool operator==(const Interval&) const = default;
+};
+
 enum class EntryKind : std::uint8_t { message = 1, edit, recall, deletion, reaction, member, config };
 /// Only moves up: live < edited(revision) < recalled, deleted.
 enum class MessageState : std::uint8_t { live = 0, edited, recalled, deleted };
@@ -132,6 +139,9 @@ struct Period {
   bool operator==(const Period&) const = default;
 };
 
+/// A time that never comes.
+inline constexpr std::int64_t kForEver = (std::int64_t{1} << 53) - 1;
+
 /// A user's index row of one conversation: the objects `head` and `state` of the design.
 struct UserConversation {
   ConversationId conversation;
@@ -145,8 +155,12 @@ struct UserConversation {
   Seq read;
   bool unread_flag = false;
   Seq cleared;
-  Seq touch_seq;          // last entry that changed an older row
-  std::uint64_t own = 0;  // own countable messages in the whole log, dead or not
+  Seq touch_seq;                 // last entry that changed an older row
+  Seq deleted_to;                // the last message that the user deleted for himself
+  bool removed = false;          // taken out of the list, until a message or a joining brings it back
+  std::int64_t muted_until = 0;  // server time, kForEver; 0: not muted
+  std::int64_t pinned_at = 0;    // server time; 0: not pinned
+  std::uint64_t own = 0;         // own countable messages in the whole log, dead or not
   // Checkpoint of the unread floor (a cache of what the log says): ord and own at `floor`.
   Seq floor;
   std::uint64_t floor_ord = 0;
@@ -163,7 +177,10 @@ struct UserHead {
   std::int64_t sort_time = 0;  // the last given in small conversations
   std::uint32_t epoch = 1;     // store epoch of the last mark
   std::int64_t created_at = 0;
-  std::string level;  // set by the admin API, or empty: the token's
+  std::string level;           // set by the admin API, or empty: the token's
+  Mark object_mark;            // last change of an object that is no conversation
+  std::uint32_t blocked = 0;   // how many users may not write to him
+  Mark tombstones_dropped_to;  // who has not come further begins anew: what was taken away since is forgotten
   bool exists() const { return created_at != 0; }
   bool operator==(const UserHead&) const = default;
 };

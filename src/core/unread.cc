@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/visibility.h"
+
 namespace tidemark {
 namespace {
 
@@ -49,13 +51,29 @@ std::uint64_t received(const UserConversation& row, const LineHead& head) {
   return less(less(head.ord, row.floor_ord), less(row.own, row.floor_own));
 }
 
-/// Those of them that are dead. The change that killed one lies above it, and nothing changes a dead row again.
+/// Those of them that the user deleted for himself.
+std::uint64_t deleted_above_floor(View& view, const UserId& user, const UserConversation& row) {
+  std::uint64_t deleted = 0;
+  if (row.deleted_to <= row.floor) return deleted;
+  const ConversationId& id = row.conversation;
+  view.objects(user, name_of_deleted(id, block_of(row.floor + 1)), name_of_deleted(id, block_of(row.deleted_to) + 1),
+               [&](const UserObject& object) {
+                 const auto& block = std::get<DeletedBlock>(object.what);
+                 deleted += block.others.count_above(block.block, row.floor);
+                 return true;
+               });
+  return deleted;
+}
+
+/// Those that are dead and not deleted by the user. The change that killed one lies above it, and nothing changes a
+/// dead row again.
 std::uint64_t dead_above_floor(View& view, const UserId& user, const UserConversation& row, const LineHead& head) {
   std::uint64_t dead = 0;
   view.touches(row.conversation, row.floor, head.seq, Direction::up, [&](Seq, Seq target) {
     if (target <= row.floor) return true;
     const std::optional<Entry> entry = view.entry(row.conversation, target);
-    if (entry && entry->countable() && entry->dead() && entry->sender != user) ++dead;
+    if (!entry || !entry->countable() || !entry->dead() || entry->sender == user) return true;
+    if (deleted_in({view, user, row}, target - 1, target).empty()) ++dead;
     return true;
   });
   return dead;
@@ -67,6 +85,7 @@ Unread unread_of(View& view, const UserId& user, const UserConversation& row, co
                  const CoreParams& params, bool self_chat) {
   if (self_chat || !row.in_period()) return {};
   std::uint64_t unread = received(row, head);
+  if (unread > 0) unread = less(unread, deleted_above_floor(view, user, row));
   const Unread too_many{params.unread_exact_max, false};
   // Each dead one costs an entry that is no message: where even all of those cannot make a difference, none is read.
   const std::uint64_t changes = less(less(head.seq.value, row.floor.value), less(head.ord, row.floor_ord));

@@ -7,9 +7,10 @@
 
 namespace tidemark {
 
-/// unread = ord(head) - ord(floor) - own in (floor, head] - dead messages of others there. The floor's ord and own are
-/// checkpoints in the row; the dead are looked up in the index of touches, and only when the row was touched above
-/// its floor: without changes this reads nothing.
+/// unread = ord(head) - ord(floor) - own in (floor, head] - messages of others there that are dead or that the user
+/// deleted for himself. The floor's ord and own are checkpoints in the row; the dead are looked up in the index of
+/// touches, and only when the row was touched above its floor; the deleted, only when some lie above it: without
+/// either this reads nothing.
 Unread unread_of(View& view, const UserId& user, const UserConversation& row, const LineHead& head,
                  const CoreParams& params, bool self_chat);
 

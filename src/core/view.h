@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/types.h"
+#include "core/user_object.h"
 
 namespace tidemark {
 
@@ -21,6 +21,15 @@ struct DedupKey {
   std::uint32_t hour = 0;  // hours since 1970
   Digest identity{};
   auto operator<=>(const DedupKey&) const = default;
+};
+
+/// What was taken away and when, to be forgotten one day: a removed conversation or an empty object.
+struct Tombstone {
+  std::uint32_t hour = 0;  // hours since 1970
+  UserId user;
+  std::string name;  // of the object; of a conversation: 'c' and its id
+  Mark mark;
+  bool operator==(const Tombstone&) const = default;
 };
 
 class View {
@@ -68,6 +77,17 @@ class View {
     by_head_mark(user, after, kNoEnd, Direction::down, visit_row);
     by_state_mark(user, after, kNoEnd, Direction::down, visit_row);
   }
+
+  /// Of what the user's index holds beside conversations: the one of this name; nothing: never made.
+  virtual std::optional<UserObject> object(const UserId& user, const std::string& name) = 0;
+  /// Visits objects with from <= name < to, by name, until `visit` returns false.
+  virtual void objects(const UserId& user, const std::string& from, const std::string& to,
+                       const std::function<bool(const UserObject&)>& visit) = 0;
+  /// Visits objects whose mark lies in (after, to], the newest first, until `visit` returns false.
+  virtual void objects_by_mark(const UserId& user, Mark after, Mark to,
+                               const std::function<bool(const UserObject&)>& visit) = 0;
+  /// Visits tombstones that were made in hours of 1970 below `hour`, the oldest first, until `visit` returns false.
+  virtual void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) = 0;
 
   /// The first of these keys that is remembered.
   virtual std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) = 0;

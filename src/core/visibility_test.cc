@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "core/intervals.h"
+#include "core/test_view.h"
 
 namespace tidemark {
 namespace {
@@ -21,6 +22,49 @@ UserConversation row_with(std::vector<Period> periods, std::uint64_t cleared = 0
 
 Hidden hidden(std::uint64_t after, std::uint64_t to, HiddenReason reason) {
   return {Seq(after), Seq(to), reason};
+}
+
+/// A user who has deleted nothing, or what a test put there.
+struct Eyes {
+  TestView view;
+  UserId user{"u"};
+
+  void deletes(UserConversation& row, Seq seq) {
+    const std::string name = name_of_deleted(row.conversation, block_of(seq));
+    auto object = view.object(user, name).value_or(UserObject{DeletedBlock{row.conversation, block_of(seq), {}, {}}});
+    std::get<DeletedBlock>(object.what).deleted.set(seq);
+    view.put_object(user, object);
+    row.deleted_to = std::max(row.deleted_to, seq);
+  }
+};
+
+Eyes& plain() {
+  static Eyes eyes;
+  return eyes;
+}
+bool visible(const UserConversation& row, Seq seq, Eyes& eyes = plain()) {
+  return visible(Sight{eyes.view, eyes.user, row}, seq);
+}
+std::vector<Hidden> hidden_in(const UserConversation& row, Seq after, Seq to, Eyes& eyes = plain()) {
+  return hidden_in(Sight{eyes.view, eyes.user, row}, after, to);
+}
+Intervals visible_in(const UserConversation& row, Seq after, Seq to, Eyes& eyes = plain()) {
+  return visible_in(Sight{eyes.view, eyes.user, row}, after, to);
+}
+
+TEST(Visibility, what_the_user_deleted_is_hidden_for_that_reason) {
+  Eyes eyes;
+  UserConversation row = row_with({period(0, 0, 1)}, 5);
+  for (const std::uint64_t seq : {4, 7, 8, 1'024, 1'025}) eyes.deletes(row, Seq(seq));
+  EXPECT_FALSE(visible(row, Seq(7), eyes));
+  EXPECT_FALSE(visible(row, Seq(1'025), eyes));
+  EXPECT_TRUE(visible(row, Seq(9), eyes));
+  EXPECT_TRUE(visible(row, Seq(1'026), eyes));
+  EXPECT_TRUE(granted(row, Seq(7)));
+  EXPECT_EQ(hidden_in(row, Seq(0), Seq(2'000), eyes),
+            (std::vector{hidden(0, 5, HiddenReason::cleared), hidden(6, 8, HiddenReason::deleted),
+                         hidden(1'023, 1'025, HiddenReason::deleted)}));
+  EXPECT_EQ(visible_in(row, Seq(6), Seq(1'024), eyes), (Intervals{{Seq(8), Seq(1'023)}}));
 }
 
 TEST(Visibility, single_chats_show_everything_above_the_clear_floor) {
@@ -93,14 +137,18 @@ TEST(Visibility, ranges_and_single_answers_agree) {
     }
     if (!row.periods.empty() && *rc::gen::arbitrary<bool>()) row.periods.back().leave = Seq(0);
     row.cleared = Seq(*rc::gen::inRange<std::uint64_t>(0, 40));
+    Eyes eyes;
+    const auto deleted = *rc::gen::container<std::vector<unsigned char>>(rc::gen::inRange<unsigned char>(1, 40));
+    for (const unsigned char seq : deleted)
+      if (granted(row, Seq(seq))) eyes.deletes(row, Seq(seq));
     const Seq after(*rc::gen::inRange<std::uint64_t>(0, 40));
     const Seq to(*rc::gen::inRange<std::uint64_t>(0, 40));
-    const Intervals shown = visible_in(row, after, to);
-    const std::vector<Hidden> denied = hidden_in(row, after, to);
+    const Intervals shown = visible_in(row, after, to, eyes);
+    const std::vector<Hidden> denied = hidden_in(row, after, to, eyes);
     const Seq upper = upper_bound_of(row, Seq(45));
     for (std::uint64_t seq = 1; seq <= 45; ++seq) {
       const bool inside = seq > after.value && seq <= to.value;
-      const bool can = visible(row, Seq(seq));
+      const bool can = visible(row, Seq(seq), eyes);
       int named = 0;
       for (const Hidden& part : denied) named += part.after.value < seq && seq <= part.to.value;
       RC_ASSERT(holds(shown, Seq(seq)) == (inside && can));

@@ -159,6 +159,49 @@ void CommitState::by_state_mark(const UserId&, Mark, Mark, Direction,
   check_failed("by_state_mark", __FILE__, __LINE__, "decisions do not walk the index");
 }
 
+std::optional<UserObject> CommitState::object(const UserId& user, const std::string& name) {
+  if (const auto changed = round_objects_.find(user); changed != round_objects_.end())
+    if (const auto found = changed->second.find(name); found != changed->second.end()) return found->second.now;
+  return stored_->object(user, name);
+}
+
+void CommitState::objects(const UserId& user, const std::string& from, const std::string& to,
+                          const std::function<bool(const UserObject&)>& visit) {
+  static const std::map<std::string, RoundObject> none;
+  const auto found = round_objects_.find(user);
+  const auto& changed = found == round_objects_.end() ? none : found->second;
+  auto next = changed.lower_bound(from);
+  bool going = true;
+  const auto visit_changed_before = [&](const std::string& name) {
+    for (; going && next != changed.end() && next->first < name; ++next)
+      if (next->second.now) going = visit(*next->second.now);
+  };
+  stored_->objects(user, from, to, [&](const UserObject& stored) {
+    const std::string name = name_of(stored);
+    visit_changed_before(name);
+    if (going && !changed.contains(name)) going = visit(stored);
+    return going;
+  });
+  visit_changed_before(to);
+}
+
+void CommitState::objects_by_mark(const UserId&, Mark, Mark, const std::function<bool(const UserObject&)>&) {
+  check_failed("objects_by_mark", __FILE__, __LINE__, "decisions do not walk the index");
+}
+
+void CommitState::tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) {
+  stored_->tombstones(hour, [&](const Tombstone& tombstone) {
+    return round_dropped_tombstones_.contains(keys::tombstone(tombstone)) || visit(tombstone);
+  });
+}
+
+void CommitState::put_object(const UserId& user, const std::string& name, std::optional<UserObject> object) {
+  const auto [place, fresh] = round_objects_[user].try_emplace(name);
+  if (fresh)
+    if (const auto stored = stored_->object(user, name)) place->second.stored_mark = stored->mark;
+  place->second.now = std::move(object);
+}
+
 std::optional<DedupRecord> CommitState::remembered(std::span<const DedupKey> keys) {
   for (const DedupKey& key : keys)
     if (const auto found = round_dedup_.find(keys::dedup(key)); found != round_dedup_.end()) return found->second;
@@ -249,6 +292,11 @@ void CommitState::apply(const Writes& writes) {
     if (std::exchange(slot.dirty_in, round_) != round_) dirty_users_.push_back(id);
   }
   for (const auto& [id, row] : writes.rows) put_row(load_user(id).value, id, row);
+  for (const auto& [user, object] : writes.objects) put_object(user, name_of(object), object);
+  for (const auto& [user, name] : writes.dropped_objects) put_object(user, name, std::nullopt);
+  for (const Tombstone& tombstone : writes.tombstones) round_tombstones_[keys::tombstone(tombstone)] = tombstone.mark;
+  for (const Tombstone& tombstone : writes.dropped_tombstones)
+    round_dropped_tombstones_.insert(keys::tombstone(tombstone));
   for (const auto& [key, record] : writes.dedup) round_dedup_[keys::dedup(key)] = record;
   for (const auto& [user, device] : writes.erased_devices) {
     round_devices_[keys::device(user, device)] = std::nullopt;
@@ -306,6 +354,19 @@ Batch CommitState::take_batch() {
     evict_rows(batch, user, record);
     batch.put(Table::users, keys::user(user), encode(record));
   }
+  for (const auto& [user, objects] : round_objects_) {
+    for (const auto& [name, object] : objects) {
+      if (object.stored_mark) batch.erase(Table::objects, keys::object_by_mark(user, object.stored_mark, name));
+      if (!object.now) {
+        batch.erase(Table::objects, keys::object(user, name));
+        continue;
+      }
+      batch.put(Table::objects, keys::object(user, name), encode(*object.now));
+      batch.put(Table::objects, keys::object_by_mark(user, object.now->mark, name), "");
+    }
+  }
+  for (const auto& [key, mark] : round_tombstones_) batch.put(Table::objects, key, varint_bytes(mark.value));
+  for (const std::string& key : round_dropped_tombstones_) batch.erase(Table::objects, key);
   for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
   const auto put_or_erase = [&batch](const std::string& key, const auto& value) {
     if (value)
@@ -334,6 +395,9 @@ void CommitState::committed() {
   round_entries_.clear();
   entries_by_line_.clear();
   changes_.clear();
+  round_objects_.clear();
+  round_tombstones_.clear();
+  round_dropped_tombstones_.clear();
   round_dedup_.clear();
   round_devices_.clear();
   round_mutations_.clear();

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "core/commands.h"
@@ -54,6 +55,12 @@ class CommitState final : public View {
   void by_head_mark(const UserId&, Mark, Mark, Direction, const std::function<bool(const UserConversation&)>&) override;
   void by_state_mark(const UserId&, Mark, Mark, Direction,
                      const std::function<bool(const UserConversation&)>&) override;
+  std::optional<UserObject> object(const UserId& user, const std::string& name) override;
+  void objects(const UserId& user, const std::string& from, const std::string& to,
+               const std::function<bool(const UserObject&)>& visit) override;
+  void objects_by_mark(const UserId& user, Mark after, Mark to,
+                       const std::function<bool(const UserObject&)>& visit) override;
+  void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;
@@ -86,6 +93,7 @@ class CommitState final : public View {
   void change_row(const Writes::ChangedRow& changed);
   std::shared_ptr<const Entry> changed_row(const ConversationId& id, Seq seq) const;
   void put_row(UserRecord& record, const UserId& user, const UserConversation& row);
+  void put_object(const UserId& user, const std::string& name, std::optional<UserObject> object);
   void evict_rows(Batch& batch, const UserId& user, UserRecord& record);
   template <typename Key, typename Value>
   static void trim(Cache<Key, Value>& cache, std::size_t max);
@@ -112,6 +120,13 @@ class CommitState final : public View {
   };
   std::map<ConversationId, Changes> changes_;
   std::vector<ConversationId> dirty_conversations_;
+  struct RoundObject {
+    Mark stored_mark;  // 0: not stored
+    std::optional<UserObject> now;
+  };
+  std::map<UserId, std::map<std::string, RoundObject>> round_objects_;  // by name; nothing: dropped
+  std::map<std::string, Mark> round_tombstones_;                        // by key
+  std::set<std::string> round_dropped_tombstones_;
   std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased
   std::map<std::string, std::optional<Mutations>> round_mutations_;

@@ -96,8 +96,8 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
         shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
       PushRef ref;
       // A push may end in the middle of a round: whole gaps are bounded by the round before.
-      ref.item = {receiver.after,   receiver.to,         notice.round - 1, receiver.sort_time, receiver.mentioned, {},
-                  receiver.summary, notice.conversation, notice.entry};
+      ref.item = {receiver.after,   receiver.to,      notice.round - 1,    receiver.sort_time, receiver.mentioned, {},
+                  receiver.summary, receiver.objects, notice.conversation, notice.entry};
       if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;
       ref.shared = shared;
       ref.size_bytes = size_of(notice.entry.get());

@@ -66,8 +66,13 @@ std::size_t size_of(const Command& command) {
   constexpr std::size_t kFixed = 512;
   if (const auto* send = std::get_if<SendCommand>(&command)) return kFixed + body_size(send->body);
   const auto* mutate = std::get_if<MutateCommand>(&command);
-  const auto* edit = mutate == nullptr ? nullptr : std::get_if<EditCommand>(&mutate->change);
-  return kFixed + (edit == nullptr ? 0 : body_size(edit->body));
+  if (mutate == nullptr) return kFixed;
+  if (const auto* edit = std::get_if<EditCommand>(&mutate->change)) return kFixed + body_size(edit->body);
+  if (const auto* draft = std::get_if<DraftCommand>(&mutate->change)) return kFixed + body_size(draft->body);
+  if (const auto* gone = std::get_if<DeleteForMeCommand>(&mutate->change))
+    return kFixed + gone->ranges.size() * sizeof(Interval);
+  if (const auto* setting = std::get_if<SettingCommand>(&mutate->change)) return kFixed + setting->value.size();
+  return kFixed;
 }
 }  // namespace
 
@@ -249,9 +254,23 @@ void Engine::keep_house(Batch& batch) {
   const std::int64_t now_ms = clock_.wall_ms();
   if (age_.pass(clock_.steady_ms(), now_ms)) batch.put(Table::meta, std::string(keys::kAge), age_.encode());
   const std::int64_t oldest_live = age_.hours_over(now_ms, options_.params.dedup_remember_ms);
-  if (oldest_live <= purged_hour_ || !status().purging) return;
-  purged_hour_ = oldest_live;
-  batch.erase_range(Table::dedup, keys::dedup_hour(0), keys::dedup_hour(static_cast<std::uint32_t>(oldest_live)));
+  if (!status().purging) return;
+  if (oldest_live > purged_hour_) {
+    purged_hour_ = oldest_live;
+    batch.erase_range(Table::dedup, keys::dedup_hour(0), keys::dedup_hour(static_cast<std::uint32_t>(oldest_live)));
+  }
+  const std::int64_t oldest_tombstone = age_.hours_over(now_ms, options_.params.tombstone_ms);
+  if (oldest_tombstone > forgotten_hour_) {
+    forgotten_hour_ = oldest_tombstone;
+    drop_tombstones(static_cast<std::uint32_t>(oldest_tombstone));
+  }
+}
+
+void Engine::drop_tombstones(std::uint32_t below_hour) {
+  submit(DropTombstonesCommand{below_hour}, [this, below_hour](Result<Reply> reply) {
+    // What fails is taken up again with the next hour.
+    if (reply && std::get<TombstonesReply>(*reply).more) drop_tombstones(below_hour);
+  });
 }
 
 EngineStatus Engine::status() const {

@@ -86,6 +86,7 @@ class Engine {
   bool try_recover();
   /// Adds to a round what is due once in a while: the store's age, and what has become too old.
   void keep_house(Batch& batch);
+  void drop_tombstones(std::uint32_t below_hour);
   void watch_clock(std::int64_t now_ms);
 
   Warm& warm_;
@@ -108,6 +109,7 @@ class Engine {
   std::int64_t last_steady_ms_ = 0;
   StoreAge age_;
   std::int64_t purged_hour_ = 0;
+  std::int64_t forgotten_hour_ = 0;  // tombstones made in hours below are being dropped, or gone
 
   mutable std::mutex status_mutex_;
   EngineStatus status_;  // guarded by status_mutex_

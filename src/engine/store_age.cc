@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::int64_t kStoreEveryMs = 5 * kMinuteMs;
-constexpr std::size_t kHoursKept = 24 * 8;
+constexpr std::int64_t kDayMs = 24 * kHourMs;
+constexpr std::size_t kHoursKept = 48 + 400;  // two days, and a year and more of days
 
 }  // namespace
 
@@ -46,11 +47,21 @@ bool StoreAge::pass(std::int64_t steady_ms, std::int64_t wall_ms) {
   bool due = age_ms_ - stored_age_ms_ >= kStoreEveryMs;
   if (hours_.empty() || age_ms_ - hours_.back().age_ms >= kHourMs) {
     hours_.push_back({age_ms_, wall_ms / kHourMs});
-    if (hours_.size() > kHoursKept) hours_.pop_front();
+    thin_out();
     due = true;
   }
   if (due) stored_age_ms_ = age_ms_;
   return due;
+}
+
+void StoreAge::thin_out() {
+  const auto recent =
+      std::ranges::find_if(hours_, [&](const Hour& hour) { return hour.age_ms > age_ms_ - 2 * kDayMs; });
+  if (const auto older = recent - hours_.begin(); older >= 2) {
+    const auto last = std::prev(recent);
+    if (last->age_ms - std::prev(last)->age_ms < kDayMs) hours_.erase(last);
+  }
+  if (hours_.size() > kHoursKept) hours_.pop_front();
 }
 
 std::int64_t StoreAge::hours_over(std::int64_t wall_ms, std::int64_t keep_ms) const {

@@ -38,6 +38,8 @@ class StoreAge {
   std::int64_t age_ms_ = 0;
   std::int64_t last_steady_ms_ = 0;
   std::int64_t stored_age_ms_ = 0;
+  /// Of what lies more than two days back, one hour of each day is enough.
+  void thin_out();
   std::deque<Hour> hours_;  // one for each hour of use, ascending by age, a bounded number of the last ones
 };
 

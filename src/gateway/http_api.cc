@@ -36,6 +36,31 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_mutate()->mutable_read();
     case HttpOperation::mark_unread:
       return frame.mutable_mutate()->mutable_mark_unread();
+    case HttpOperation::clear_conversation:
+      return frame.mutable_mutate()->mutable_clear();
+    case HttpOperation::remove_conversation:
+      return frame.mutable_mutate()->mutable_remove();
+    case HttpOperation::delete_message:
+    case HttpOperation::delete_messages:
+      return frame.mutable_mutate()->mutable_delete_for_me();
+    case HttpOperation::mute_conversation:
+      return frame.mutable_mutate()->mutable_mute();
+    case HttpOperation::pin_conversation:
+      return frame.mutable_mutate()->mutable_pin();
+    case HttpOperation::save_draft:
+      return frame.mutable_mutate()->mutable_draft();
+    case HttpOperation::list_drafts:
+      return frame.mutable_drafts();
+    case HttpOperation::put_setting:
+    case HttpOperation::delete_setting:
+      return frame.mutable_mutate()->mutable_setting();
+    case HttpOperation::list_settings:
+      return frame.mutable_settings();
+    case HttpOperation::block_user:
+    case HttpOperation::unblock_user:
+      return frame.mutable_mutate()->mutable_block();
+    case HttpOperation::list_blocked:
+      return frame.mutable_blocked_users();
     case HttpOperation::create_group:
       return frame.mutable_create_group();
     case HttpOperation::get_group:
@@ -59,6 +84,14 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
   return nullptr;
 }
 
+/// What the method says beside path and body.
+Result<void> complete(pb::ClientFrame& frame, HttpOperation operation) {
+  if (operation == HttpOperation::unblock_user) frame.mutable_mutate()->mutable_block()->set_blocked(false);
+  if (operation == HttpOperation::put_setting && !frame.mutate().setting().has_value())
+    return fail(ErrorCode::MALFORMED, "value", "Give the setting's value, a JSON text.");
+  return {};
+}
+
 /// What the frame carries, without the frame.
 std::string content_of(const pb::ServerFrame& frame) {
   const auto* oneof = pb::ServerFrame::descriptor()->FindOneofByName("operation");
@@ -72,9 +105,9 @@ std::string content_of(const pb::ServerFrame& frame) {
 /// The field at fault as the caller of HTTP knows it.
 std::string field_of(const Route& route, std::string field) {
   // HTTP knows no mutation numbers: the fields of the change are the request's own.
-  constexpr std::string_view kPrefixes[] = {"mutate.read.", "mutate.mark_unread.", "mutate.recall.", "mutate.edit."};
-  for (const std::string_view prefix : kPrefixes)
-    if (field.starts_with(prefix)) field = field.substr(prefix.size());
+  constexpr std::string_view kMutate = "mutate.";
+  if (const auto change = field.find('.', kMutate.size()); field.starts_with(kMutate) && change != std::string::npos)
+    field = field.substr(change + 1);
   for (const RouteParam& param : route.path_params)
     if (!param.seq_field.empty() && (field == param.seq_field || field == param.field)) return std::string(param.name);
   for (const RouteParam& param : route.query_params)
@@ -151,6 +184,7 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
   const QueryParams query(request.query);
   if (auto filled = fill_request(route, request.segments, query, request.body, message); !filled)
     return answer(refusal(filled.error()));
+  if (auto completed = complete(*frame, route.operation); !completed) return answer(refusal(completed.error()));
   if (route.operation == HttpOperation::sync)
     if (const auto cursor = query_param(query, "cursor"); cursor && !cursor->empty())
       if (auto opened = service_.open_sync_cursor(*caller, *cursor, *frame); !opened)

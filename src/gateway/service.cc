@@ -36,6 +36,7 @@ struct ReplyToFrame {
     frame.mutable_user()->set_level(reply.head.level);
     frame.mutable_user()->set_created_at(reply.head.created_at);
   }
+  void operator()(const TombstonesReply&) {}
   void operator()(const NoReply&) {}
 };
 
@@ -83,13 +84,13 @@ Made made_by(const Caller& caller, Made command) {
 /// The change as the caller's own.
 struct OwnedBy {
   const Caller& caller;
-  void operator()(ReadCommand& change) const { change.user = caller.user; }
-  void operator()(MarkUnreadCommand& change) const { change.user = caller.user; }
   void operator()(RecallCommand& change) const {
     change = made_by(caller, std::move(change));
     change.admin = caller.admin;
   }
   void operator()(EditCommand& change) const { change = made_by(caller, std::move(change)); }
+  /// What he changes for himself alone.
+  void operator()(auto& change) const { change.user = caller.user; }
 };
 
 /// The name of a page's place in a token: small, and only readable by us.
@@ -220,6 +221,12 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
             });
           },
           std::move(answer));
+    case Operation::kSettings:
+      return objects(caller, ObjectKind::setting, std::move(answer));
+    case Operation::kBlockedUsers:
+      return objects(caller, ObjectKind::blocked, std::move(answer));
+    case Operation::kDrafts:
+      return objects(caller, ObjectKind::draft, std::move(answer));
     case Operation::kMessage: {
       auto name = parse_message_id(request.message().message_id());
       if (!name) return answer(std::unexpected(std::move(name).error()));
@@ -270,6 +277,17 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     default:
       return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
   }
+}
+
+void Service::objects(const Caller& caller, ObjectKind kind, Answer answer) {
+  read(
+      caller,
+      [user = caller.user, kind](StoreView& view) {
+        return framed(read_objects(view, user, kind), [](pb::ServerFrame& frame, const std::vector<UserObject>& found) {
+          to_pb(found, *frame.mutable_user_objects());
+        });
+      },
+      std::move(answer));
 }
 
 void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer answer) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/ports.h"
+#include "core/reads.h"
 #include "engine/engine.h"
 #include "gateway/metrics.h"
 #include "gateway/page_token.h"
@@ -70,6 +71,7 @@ class Service {
   bool recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const;
   void submit(Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
+  void objects(const Caller& caller, ObjectKind kind, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);

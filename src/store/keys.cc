@@ -82,6 +82,46 @@ Mark mark_in(std::string_view key) {
   return Mark(~ByteReader(key.substr(key.size() - 8)).be64());
 }
 
+std::string object(const UserId& user, std::string_view name) {
+  return under_user(user, 'o').append(name);
+}
+
+std::string object_by_mark(const UserId& user, Mark mark, std::string_view name) {
+  std::string key = under_user(user, 'n');
+  ByteWriter(key).be64(~mark.value);
+  return key.append(name);
+}
+
+std::string object_name_in(const UserId& user, std::string_view key) {
+  return std::string(key.substr(object_by_mark(user, Mark(), "").size()));
+}
+
+std::string tombstone_hour(std::uint32_t hour) {
+  std::string key;
+  ByteWriter out(key);
+  out.u8(0);
+  out.be32(hour);
+  return key;
+}
+
+std::string tombstone(const Tombstone& tombstone) {
+  std::string key = tombstone_hour(tombstone.hour);
+  ByteWriter out(key);
+  add_name(out, tombstone.user.value);
+  out.raw(tombstone.name);
+  return key;
+}
+
+Tombstone tombstone_in(std::string_view key) {
+  ByteReader in(key);
+  in.u8();
+  Tombstone tombstone;
+  tombstone.hour = in.be32();
+  tombstone.user = UserId(in.raw(in.u8()));
+  tombstone.name = in.raw(in.left());
+  return tombstone;
+}
+
 std::string dedup(const DedupKey& key) {
   std::string bytes = dedup_hour(key.hour);
   bytes.append(bytes_of(key.identity));

@@ -20,6 +20,10 @@
 //   objects       user 'r' conversation   -> index row, as of its last leaving of the block
 //                 user 'h' be64(~mark)    -> conversation: rows outside the block by head_mark, the newest first
 //                 user 's' be64(~mark)    -> conversation: the same by state_mark
+//                 user 'o' name           -> object that is no conversation (core/user_object.h names them)
+//                 user 'n' be64(~mark)    name -> nothing: the same, the newest first
+//                 0x00 be32(hour) user name -> varint(mark): what was taken away in that hour, an object or a
+//                                              conversation (core/view.h, Tombstone)
 //   dedup         be32(hour) digest       -> dedup record; an hour is dropped as a whole
 //   devices       user 'd' device         -> device
 //                 user 'm' device install -> mutations of an install
@@ -51,6 +55,15 @@ enum class Order : char { head = 'h', state = 's' };
 std::string by_mark(const UserId& user, Order order, Mark mark);
 /// The mark in such a key.
 Mark mark_in(std::string_view key);
+std::string object(const UserId& user, std::string_view name);
+/// Behind all objects whose order keys have a mark above this one, before all others.
+std::string object_by_mark(const UserId& user, Mark mark, std::string_view name);
+/// The name in such a key.
+std::string object_name_in(const UserId& user, std::string_view key);
+std::string tombstone(const Tombstone& tombstone);
+std::string tombstone_hour(std::uint32_t hour);
+/// All of such a key but its mark.
+Tombstone tombstone_in(std::string_view key);
 std::string dedup(const DedupKey& key);
 std::string dedup_hour(std::uint32_t hour);
 std::string device(const UserId& user, const DeviceId& device);

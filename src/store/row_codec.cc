@@ -78,8 +78,11 @@ Body get_body(ByteReader& in) {
 constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8;
 
 // row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
-//        varint(leave) varint(visible_from) } u8(role) varint(read) u8(unread_flag) varint(cleared) varint(touch_seq)
+//        varint(leave) varint(visible_from) } u8(role) varint(read) u8(flags) varint(cleared) varint(touch_seq)
 //        varint(own) varint(floor) varint(floor_ord) varint(floor_own)        behind string(conversation)
+//        [varint(deleted_to) svarint(muted_until) svarint(pinned_at)]         with kRowIsSpecial
+constexpr std::uint8_t kRowUnread = 1, kRowRemoved = 2, kRowIsSpecial = 4;
+
 void put_row(ByteWriter& out, const UserConversation& row) {
   out.string(row.conversation.value);
   out.varint(row.head_mark.value);
@@ -95,13 +98,19 @@ void put_row(ByteWriter& out, const UserConversation& row) {
   }
   out.u8(static_cast<std::uint8_t>(row.role));
   out.varint(row.read.value);
-  out.u8(row.unread_flag);
+  const bool special = row.deleted_to || row.muted_until != 0 || row.pinned_at != 0;
+  out.u8(static_cast<std::uint8_t>((row.unread_flag ? kRowUnread : 0) | (row.removed ? kRowRemoved : 0) |
+                                   (special ? kRowIsSpecial : 0)));
   out.varint(row.cleared.value);
   out.varint(row.touch_seq.value);
   out.varint(row.own);
   out.varint(row.floor.value);
   out.varint(row.floor_ord);
   out.varint(row.floor_own);
+  if (!special) return;
+  out.varint(row.deleted_to.value);
+  out.svarint(row.muted_until);
+  out.svarint(row.pinned_at);
 }
 
 UserConversation get_row(ByteReader& in) {
@@ -120,13 +129,20 @@ UserConversation get_row(ByteReader& in) {
   }
   row.role = static_cast<Role>(in.u8());
   row.read = Seq(in.varint());
-  row.unread_flag = in.u8() != 0;
+  const std::uint8_t flags = in.u8();
+  row.unread_flag = (flags & kRowUnread) != 0;
+  row.removed = (flags & kRowRemoved) != 0;
   row.cleared = Seq(in.varint());
   row.touch_seq = Seq(in.varint());
   row.own = in.varint();
   row.floor = Seq(in.varint());
   row.floor_ord = in.varint();
   row.floor_own = in.varint();
+  if (flags & kRowIsSpecial) {
+    row.deleted_to = Seq(in.varint());
+    row.muted_until = in.svarint();
+    row.pinned_at = in.svarint();
+  }
   return row;
 }
 
@@ -136,6 +152,9 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.varint(head.epoch);
   out.svarint(head.created_at);
   out.string(head.level);
+  out.varint(head.object_mark.value);
+  out.varint(head.blocked);
+  out.varint(head.tombstones_dropped_to.value);
 }
 
 UserHead get_head(ByteReader& in) {
@@ -145,6 +164,9 @@ UserHead get_head(ByteReader& in) {
   head.epoch = static_cast<std::uint32_t>(in.varint());
   head.created_at = in.svarint();
   head.level = in.string();
+  head.object_mark = Mark(in.varint());
+  head.blocked = static_cast<std::uint32_t>(in.varint());
+  head.tombstones_dropped_to = Mark(in.varint());
   return head;
 }
 
@@ -294,7 +316,8 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
   });
 }
 
-// user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level)
+// user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
+//         varint(blocked) varint(tombstones_dropped_to)
 //         count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;
@@ -335,6 +358,107 @@ std::string encode(const UserConversation& row) {
 
 Result<UserConversation> decode_row(std::string_view bytes) {
   return whole(bytes, "index row", [](ByteReader& in) { return get_row(in); });
+}
+
+// object := version varint(mark) u8(kind) ( string(conversation) varint(block) string(deleted) string(others)
+//         | string(conversation) body varint(reply_to) svarint(saved_at) | string(name) string(value)
+//         | string(user) u8(blocked) )
+namespace {
+
+struct PutObject {
+  ByteWriter& out;
+  void operator()(const DeletedBlock& it) const {
+    out.string(it.conversation.value);
+    out.varint(it.block);
+    out.string(it.deleted.bytes());
+    out.string(it.others.bytes());
+  }
+  void operator()(const SavedDraft& it) const {
+    out.string(it.conversation.value);
+    put_body(out, it.body);
+    out.varint(it.reply_to.value);
+    out.svarint(it.saved_at);
+  }
+  void operator()(const Setting& it) const {
+    out.string(it.name);
+    out.string(it.value);
+  }
+  void operator()(const BlockedUser& it) const {
+    out.string(it.user.value);
+    out.u8(it.blocked ? 1 : 0);
+  }
+};
+
+DeletedBlock get_deleted(ByteReader& in) {
+  DeletedBlock it;
+  it.conversation = ConversationId(in.string());
+  it.block = in.varint();
+  it.deleted = SeqBits::from_bytes(in.string());
+  it.others = SeqBits::from_bytes(in.string());
+  return it;
+}
+
+SavedDraft get_draft(ByteReader& in) {
+  SavedDraft it;
+  it.conversation = ConversationId(in.string());
+  it.body = get_body(in);
+  it.reply_to = Seq(in.varint());
+  it.saved_at = in.svarint();
+  return it;
+}
+
+Setting get_setting(ByteReader& in) {
+  Setting it;
+  it.name = in.string();
+  it.value = in.string();
+  return it;
+}
+
+BlockedUser get_blocked(ByteReader& in) {
+  BlockedUser it;
+  it.user = UserId(in.string());
+  it.blocked = in.u8() != 0;
+  return it;
+}
+
+}  // namespace
+
+std::string encode(const UserObject& object) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(object.mark.value);
+  out.u8(static_cast<std::uint8_t>(object.what.index()));
+  std::visit(PutObject{out}, object.what);
+  return bytes;
+}
+
+Result<UserObject> decode_object(std::string_view bytes) {
+  constexpr std::uint8_t kKinds = std::variant_size_v<decltype(UserObject::what)>;
+  if (bytes.size() > 1) {
+    ByteReader in(bytes.substr(1));
+    in.varint();
+    if (in.u8() >= kKinds) return damaged("object");
+  }
+  return whole(bytes, "object", [](ByteReader& in) {
+    UserObject object;
+    object.mark = Mark(in.varint());
+    switch (in.u8()) {
+      case 0:
+        object.what = get_deleted(in);
+        break;
+      case 1:
+        object.what = get_draft(in);
+        break;
+      case 2:
+        object.what = get_setting(in);
+        break;
+      default:
+        object.what = get_blocked(in);
+        break;
+    }
+    return object;
+  });
 }
 
 // dedup := version varint(seq) digest(content)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/types.h"
+#include "core/user_object.h"
 
 namespace tidemark {
 
@@ -30,6 +30,7 @@ std::string encode(const Entry& entry);
 std::string encode(const Conversation& conversation);
 std::string encode(const UserRecord& user);
 std::string encode(const UserConversation& row);
+std::string encode(const UserObject& object);
 std::string encode(const DedupRecord& record);
 std::string encode(const Device& device);
 std::string encode(const Mutations& mutations);
@@ -41,6 +42,7 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq);
 Result<Conversation> decode_conversation(std::string_view bytes, const ConversationId& id);
 Result<UserRecord> decode_user(std::string_view bytes);
 Result<UserConversation> decode_row(std::string_view bytes);
+Result<UserObject> decode_object(std::string_view bytes);
 Result<DedupRecord> decode_dedup(std::string_view bytes);
 Result<Device> decode_device(std::string_view bytes);
 Result<Mutations> decode_mutations(std::string_view bytes);

@@ -33,6 +33,12 @@ UserConversation any_row() {
   row.role = Role::admin;
   row.read = Seq(number());
   row.unread_flag = *rc::gen::arbitrary<bool>();
+  row.removed = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    row.deleted_to = Seq(number());
+    row.muted_until = *rc::gen::arbitrary<std::int64_t>();
+    row.pinned_at = *rc::gen::arbitrary<std::int64_t>();
+  }
   row.own = number();
   row.floor = Seq(number());
   row.floor_ord = number();
@@ -72,11 +78,29 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
 
 RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
   UserRecord user;
-  user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text()};
+  user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text(), Mark(number()), 7, Mark(number())};
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) user.block.push_back({any_row(), Mark(number()), Mark(number())});
   RC_ASSERT(decode_user(encode(user)).value() == user);
   const UserConversation row = any_row();
   RC_ASSERT(decode_row(encode(row)).value() == row);
+}
+
+RC_GTEST_PROP(RowCodec, objects_come_back_as_they_were, ()) {
+  DeletedBlock deleted{ConversationId(text()), number(), {}, {}};
+  for (int i = *rc::gen::inRange(0, 20); i > 0; --i)
+    deleted.deleted.set(Seq(1 + *rc::gen::inRange<std::uint64_t>(0, kBlockSeqs)));
+  SavedDraft draft{ConversationId(text()), {}, Seq(number()), 17};
+  draft.body.text = text();
+  const UserObject objects[] = {{deleted, Mark(number())},
+                                {draft, Mark(number())},
+                                {Setting{text(), text()}, Mark(number())},
+                                {BlockedUser{UserId(text()), true}, Mark(number())}};
+  for (const UserObject& object : objects) {
+    const std::string bytes = encode(object);
+    RC_ASSERT(decode_object(bytes).value() == object);
+    const auto cut = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    RC_ASSERT(!decode_object(std::string_view(bytes).substr(0, cut)).has_value());
+  }
 }
 
 RC_GTEST_PROP(RowCodec, small_values_come_back_as_they_were, ()) {
@@ -106,6 +130,7 @@ RC_GTEST_PROP(RowCodec, no_bytes_crash_the_decoders, (const std::string& bytes))
     (void)decode_entry(each, Seq(1));
     (void)decode_user(each);
     (void)decode_row(each);
+    (void)decode_object(each);
     (void)decode_conversation(each, ConversationId("group_1"));
     (void)decode_dedup(each);
     (void)decode_device(each);

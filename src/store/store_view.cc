@@ -340,6 +340,45 @@ void StoreView::changed_since(const UserId& user, Mark after, const std::functio
   }
 }
 
+std::optional<UserObject> StoreView::object(const UserId& user, const std::string& name) {
+  const auto bytes = get(Table::objects, keys::object(user, name));
+  if (!bytes) return std::nullopt;
+  return take(decode_object(*bytes));
+}
+
+void StoreView::objects(const UserId& user, const std::string& from, const std::string& to,
+                        const std::function<bool(const UserObject&)>& visit) {
+  const auto done = snapshot_->scan(Table::objects, keys::object(user, from), keys::object(user, to),
+                                    [&](std::string_view, std::string_view value) {
+                                      const auto object = take(decode_object(value));
+                                      return object && visit(*object);
+                                    });
+  if (!done) fail_with(done.error());
+}
+
+void StoreView::objects_by_mark(const UserId& user, Mark after, Mark to,
+                                const std::function<bool(const UserObject&)>& visit) {
+  if (to <= after) return;
+  const auto done = snapshot_->scan(Table::objects, keys::object_by_mark(user, to, ""),
+                                    keys::object_by_mark(user, after, ""), [&](std::string_view key, std::string_view) {
+                                      const auto found = object(user, keys::object_name_in(user, key));
+                                      if (!found && !failure_)
+                                        fail_with({ErrorCode::INTERNAL, "", "An index order names no object."});
+                                      return found && visit(*found);
+                                    });
+  if (!done) fail_with(done.error());
+}
+
+void StoreView::tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) {
+  const auto done = snapshot_->scan(Table::objects, keys::tombstone_hour(0), keys::tombstone_hour(hour),
+                                    [&](std::string_view key, std::string_view value) {
+                                      Tombstone tombstone = keys::tombstone_in(key);
+                                      tombstone.mark = Mark(ByteReader(value).varint());
+                                      return visit(tombstone);
+                                    });
+  if (!done) fail_with(done.error());
+}
+
 std::optional<DedupRecord> StoreView::remembered(std::span<const DedupKey> keys) {
   std::vector<std::string> names;
   names.reserve(keys.size());

@@ -38,6 +38,12 @@ class StoreView final : public View {
                      const std::function<bool(const UserConversation&)>& visit) override;
   /// Without reading the rows.
   void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) override;
+  std::optional<UserObject> object(const UserId& user, const std::string& name) override;
+  void objects(const UserId& user, const std::string& from, const std::string& to,
+               const std::function<bool(const UserObject&)>& visit) override;
+  void objects_by_mark(const UserId& user, Mark after, Mark to,
+                       const std::function<bool(const UserObject&)>& visit) override;
+  void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;

@@ -80,6 +80,34 @@ void to_pb(const Preview& preview, const ConversationId& conversation, pb::Previ
   out.set_cut(preview.cut);
 }
 
+struct ObjectToPb {
+  pb::UserObject& out;
+  void operator()(const DeletedBlock& it) const {
+    out.mutable_deleted()->set_conversation_id(it.conversation.value);
+    out.mutable_deleted()->set_block(it.block);
+    out.mutable_deleted()->set_bits(it.deleted.bytes());
+  }
+  void operator()(const SavedDraft& it) const {
+    out.mutable_draft()->set_conversation_id(it.conversation.value);
+    if (it.body != Body()) to_pb(it.body, *out.mutable_draft()->mutable_body());
+    out.mutable_draft()->set_reply_to(it.reply_to.value);
+    out.mutable_draft()->set_saved_at(it.saved_at);
+  }
+  void operator()(const Setting& it) const {
+    out.mutable_setting()->set_name(it.name);
+    out.mutable_setting()->set_value(it.value);
+  }
+  void operator()(const BlockedUser& it) const {
+    out.mutable_blocked()->set_user(it.user.value);
+    out.mutable_blocked()->set_blocked(it.blocked);
+  }
+};
+
+void to_pb(const UserObject& object, pb::UserObject& out) {
+  out.set_mark(object.mark.value);
+  std::visit(ObjectToPb{out}, object.what);
+}
+
 /// The body's `data` is checked to be a JSON text.
 Result<Body> checked_body(bool given, const pb::Body& body) {
   if (!given) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
@@ -95,6 +123,29 @@ Result<EditCommand> edit_from(const pb::EditMutation& request) {
   TM_ASSIGN(command.body, checked_body(request.has_body(), request.body()));
   if (request.has_base_revision()) command.base_revision = Seq(request.base_revision());
   return command;
+}
+
+DeleteForMeCommand delete_from(const pb::DeleteForMeMutation& request) {
+  DeleteForMeCommand command{{}, ConversationId(request.conversation_id()), {}};
+  if (request.seq() != 0) command.ranges.push_back({Seq(request.seq() - 1), Seq(request.seq())});
+  for (const pb::Interval& range : request.ranges()) command.ranges.push_back(interval_from(range));
+  return command;
+}
+
+Result<DraftCommand> draft_from(const pb::DraftMutation& request) {
+  DraftCommand command{{}, ConversationId(request.conversation_id()), {}, Seq(request.reply_to())};
+  if (!request.has_body()) return command;
+  TM_ASSIGN(command.body, checked_body(true, request.body()));
+  return command;
+}
+
+Result<SettingCommand> setting_from(const pb::SettingMutation& request) {
+  if (!request.has_value()) return SettingCommand{{}, request.name(), {}};
+  if (auto checked = check_data(request.value()); !checked) {
+    checked.error().field = "value";
+    return std::unexpected(std::move(checked).error());
+  }
+  return SettingCommand{{}, request.name(), request.value()};
 }
 
 }  // namespace
@@ -142,6 +193,40 @@ Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
       return command;
     case pb::MutateRequest::kEdit: {
       TM_ASSIGN(command.change, edit_from(request.edit()));
+      return command;
+    }
+    case pb::MutateRequest::kClear:
+      command.change = ClearCommand{{}, ConversationId(request.clear().conversation_id()), Seq(request.clear().seq())};
+      return command;
+    case pb::MutateRequest::kRemove:
+      command.change =
+          RemoveCommand{{}, ConversationId(request.remove().conversation_id()), Seq(request.remove().seq())};
+      return command;
+    case pb::MutateRequest::kDeleteForMe:
+      command.change = delete_from(request.delete_for_me());
+      return command;
+    case pb::MutateRequest::kMute: {
+      const pb::MuteMutation& mute = request.mute();
+      command.change =
+          MuteCommand{{}, ConversationId(mute.conversation_id()), mute.has_until() ? mute.until() : kForEver};
+      return command;
+    }
+    case pb::MutateRequest::kPin: {
+      const pb::PinMutation& pin = request.pin();
+      command.change = PinCommand{{}, ConversationId(pin.conversation_id()), !pin.has_pinned() || pin.pinned()};
+      return command;
+    }
+    case pb::MutateRequest::kDraft: {
+      TM_ASSIGN(command.change, draft_from(request.draft()));
+      return command;
+    }
+    case pb::MutateRequest::kSetting: {
+      TM_ASSIGN(command.change, setting_from(request.setting()));
+      return command;
+    }
+    case pb::MutateRequest::kBlock: {
+      const pb::BlockMutation& block = request.block();
+      command.change = BlockCommand{{}, UserId(block.user()), !block.has_blocked() || block.blocked()};
       return command;
     }
     case pb::MutateRequest::CHANGE_NOT_SET:
@@ -321,6 +406,9 @@ void to_pb(const Change& change, pb::Change& out) {
   out.set_unread_exact(change.unread.exact);
   out.set_cleared_seq(change.cleared.value);
   out.set_touch_seq(change.touch_seq.value);
+  out.set_removed(change.removed);
+  out.set_muted_until(change.muted_until);
+  out.set_pinned_at(change.pinned_at);
   out.set_title(change.title);
   out.set_peer(change.peer.value);
   if (change.preview.seq) to_pb(change.preview, change.conversation, *out.mutable_preview());
@@ -333,6 +421,7 @@ void to_pb(const Change& change, pb::Change& out) {
 void to_pb(const SyncPage& page, pb::SyncPage& out) {
   out.set_mode(to_pb(page.mode));
   for (const Change& change : page.changes) to_pb(change, *out.add_changes());
+  for (const UserObject& object : page.objects) to_pb(object, *out.add_objects());
   out.set_after(page.after.value);
   out.set_to(page.to.value);
   out.set_p0(page.p0.value);
@@ -409,6 +498,15 @@ void to_pb(const MutatedReply& reply, pb::Mutated& out) {
   out.set_seq(reply.seq.value);
   out.set_state(to_pb(reply.state));
   out.set_revision(reply.revision.value);
+  out.set_cleared_seq(reply.cleared.value);
+  out.set_removed(reply.removed);
+  out.set_deleted(reply.deleted);
+  out.set_muted_until(reply.muted_until);
+  out.set_pinned_at(reply.pinned_at);
+}
+
+void to_pb(const std::vector<UserObject>& objects, pb::UserObjects& out) {
+  for (const UserObject& object : objects) to_pb(object, *out.add_objects());
 }
 
 void to_pb(const GroupReply& reply, pb::Group& out) {
@@ -434,6 +532,8 @@ void header_to_pb(const PushItem& item, pb::PushItem& out) {
   out.set_mentioned(item.mentioned);
   out.set_client_msg_id(item.client_msg_id);
   if (item.summary) to_pb(*item.summary, *out.mutable_summary());
+  if (!item.objects) return;
+  for (const UserObject& object : *item.objects) to_pb(object, *out.add_objects());
 }
 
 }  // namespace tidemark

@@ -30,6 +30,7 @@ class SendRequest;
 class Sent;
 class SyncPage;
 class SyncRequest;
+class UserObjects;
 }  // namespace v1
 
 // Requests.
@@ -67,8 +68,9 @@ void to_pb(const ConversationList& list, pb::ConversationList& out);
 void to_pb(const SentReply& reply, pb::Sent& out);
 void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);
+void to_pb(const std::vector<UserObject>& objects, pb::UserObjects& out);
 void to_pb(const GroupReply& reply, pb::Group& out);
-/// The receiver's own fields of a push item (1 to 7).
+/// The receiver's own fields of a push item (1 to 7, and objects).
 void header_to_pb(const PushItem& item, pb::PushItem& out);
 
 std::string hex16(std::uint64_t value);

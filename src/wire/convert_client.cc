@@ -102,8 +102,37 @@ Answer answer_from(const pb::Welcome& welcome) {
   return made;
 }
 
+/// Nothing: of a kind that this version does not know.
+std::optional<UserObject> object_from(const pb::UserObject& object) {
+  UserObject made;
+  made.mark = Mark(object.mark());
+  if (object.has_deleted()) {
+    const pb::DeletedMessages& it = object.deleted();
+    made.what = DeletedBlock{ConversationId(it.conversation_id()), it.block(), SeqBits::from_bytes(it.bits()), {}};
+  } else if (object.has_draft()) {
+    const pb::SavedDraft& it = object.draft();
+    const Body body = it.has_body() ? body_from(it.body()) : Body();
+    made.what = SavedDraft{ConversationId(it.conversation_id()), body, Seq(it.reply_to()), it.saved_at()};
+  } else if (object.has_setting()) {
+    made.what = Setting{object.setting().name(), object.setting().value()};
+  } else if (object.has_blocked()) {
+    made.what = BlockedUser{UserId(object.blocked().user()), object.blocked().blocked()};
+  } else {
+    return std::nullopt;
+  }
+  return made;
+}
+
+std::vector<UserObject> objects_from(const google::protobuf::RepeatedPtrField<pb::UserObject>& objects) {
+  std::vector<UserObject> made;
+  for (const pb::UserObject& object : objects)
+    if (auto known = object_from(object)) made.push_back(std::move(*known));
+  return made;
+}
+
 Answer answer_from(const pb::SyncPage& page) {
   replica::SyncAnswer made;
+  made.page.objects = objects_from(page.objects());
   made.page.mode = mode_from(page.mode());
   made.page.changes.reserve(static_cast<std::size_t>(page.changes_size()));
   for (const pb::Change& change : page.changes()) made.page.changes.push_back(change_from(change));
@@ -170,6 +199,11 @@ Answer answer_from(const pb::Mutated& mutated) {
   made.seq = Seq(mutated.seq());
   made.state = known_or_first(mutated.state(), MessageState::deleted);
   made.revision = Seq(mutated.revision());
+  made.cleared = Seq(mutated.cleared_seq());
+  made.removed = mutated.removed();
+  made.deleted = mutated.deleted();
+  made.muted_until = mutated.muted_until();
+  made.pinned_at = mutated.pinned_at();
   return made;
 }
 
@@ -182,6 +216,8 @@ PushItem push_item_from(const pb::PushItem& item) {
   made.mentioned = item.mentioned();
   made.client_msg_id = item.client_msg_id();
   if (item.has_summary()) made.summary = std::make_shared<const Change>(change_from(item.summary()));
+  if (item.objects_size() > 0)
+    made.objects = std::make_shared<const std::vector<UserObject>>(objects_from(item.objects()));
   made.conversation = ConversationId(item.conversation_id());
   if (made.conversation.empty() && made.summary) made.conversation = made.summary->conversation;
   if (item.to() == 0 && item.entry().seq() == 0) return made;
@@ -321,6 +357,34 @@ struct Writer {
         out.mutable_edit()->set_seq(item.seq.value);
         to_pb(item.body, *out.mutable_edit()->mutable_body());
         if (item.base_revision) out.mutable_edit()->set_base_revision(item.base_revision->value);
+        return;
+      case replica::MutationKind::clear:
+        out.mutable_clear()->set_conversation_id(item.conversation.value);
+        return out.mutable_clear()->set_seq(item.seq.value);
+      case replica::MutationKind::remove:
+        out.mutable_remove()->set_conversation_id(item.conversation.value);
+        return out.mutable_remove()->set_seq(item.seq.value);
+      case replica::MutationKind::delete_for_me:
+        out.mutable_delete_for_me()->set_conversation_id(item.conversation.value);
+        for (const Interval& range : item.ranges) to_pb(range, *out.mutable_delete_for_me()->add_ranges());
+        return;
+      case replica::MutationKind::mute:
+        out.mutable_mute()->set_conversation_id(item.conversation.value);
+        return out.mutable_mute()->set_until(item.until);
+      case replica::MutationKind::pin:
+        out.mutable_pin()->set_conversation_id(item.conversation.value);
+        return out.mutable_pin()->set_pinned(item.on);
+      case replica::MutationKind::draft:
+        out.mutable_draft()->set_conversation_id(item.conversation.value);
+        if (item.body != Body()) to_pb(item.body, *out.mutable_draft()->mutable_body());
+        return out.mutable_draft()->set_reply_to(item.seq.value);
+      case replica::MutationKind::setting:
+        out.mutable_setting()->set_name(item.name);
+        if (!item.value.empty()) out.mutable_setting()->set_value(item.value);
+        return;
+      case replica::MutationKind::block:
+        out.mutable_block()->set_user(item.name);
+        return out.mutable_block()->set_blocked(item.on);
     }
   }
   void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
@@ -379,6 +443,9 @@ Change change_from(const pb::Change& change) {
   made.unread = {change.unread(), change.unread_exact()};
   made.cleared = Seq(change.cleared_seq());
   made.touch_seq = Seq(change.touch_seq());
+  made.removed = change.removed();
+  made.muted_until = change.muted_until();
+  made.pinned_at = change.pinned_at();
   made.title = change.title();
   made.peer = UserId(change.peer());
   made.preview = preview_from(change.preview());

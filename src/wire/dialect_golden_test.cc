@@ -130,6 +130,15 @@ void add_client_frames(std::map<std::string, Frame>& frames) {
   edit.mutable_edit()->set_seq(57);
   edit.mutable_edit()->mutable_body()->set_text("better");
   edit.mutable_edit()->set_base_revision(0);
+  auto& gone = *add("client_mutate_delete_for_me", 9).mutable_mutate();
+  gone.set_number(7);
+  gone.mutable_delete_for_me()->set_conversation_id("1001_2002");
+  gone.mutable_delete_for_me()->add_ranges()->set_to(3);
+  auto& draft = *add("client_mutate_draft", 10).mutable_mutate();
+  draft.set_number(8);
+  draft.mutable_draft()->set_conversation_id("1001_2002");
+  draft.mutable_draft()->mutable_body()->set_text("dear");
+  draft.mutable_draft()->set_reply_to(57);
   add("client_ack", 0).mutable_ack()->set_mark(89);
 }
 
@@ -175,6 +184,18 @@ void add_server_frames(std::map<std::string, Frame>& frames) {
   item.set_to(57);
   *item.mutable_entry() = sample_message();
   *push.add_items()->mutable_summary() = sample_change();
+  auto& own = *add("server_push_objects", 0).mutable_push()->add_items();
+  own.set_index_after(88);
+  own.set_index_to(89);
+  *own.mutable_summary() = sample_change();
+  auto& deleted = *own.add_objects();
+  deleted.set_mark(89);
+  deleted.mutable_deleted()->set_conversation_id("1001_2002");
+  deleted.mutable_deleted()->set_bits("\x07");
+  auto& blocked = *own.add_objects();
+  blocked.set_mark(89);
+  blocked.mutable_blocked()->set_user("3003");
+  blocked.mutable_blocked()->set_blocked(true);
   auto& mutated = *add("server_mutated_edit", 8).mutable_mutated();
   mutated.set_number(6);
   mutated.set_conversation_id("1001_2002");

@@ -45,6 +45,26 @@ void append_head(std::uint32_t tag, std::size_t content, std::string& out) {
   append_varint(content, out);
 }
 
+/// The item's own fields behind the shared ones.
+pb::PushItem tail_of(const pb::PushItem& header) {
+  pb::PushItem tail;
+  *tail.mutable_objects() = header.objects();
+  return tail;
+}
+
+void append_item(const PushPart& part, std::string& out) {
+  if (part.header.objects().empty()) {
+    TM_CHECK(part.header.AppendPartialToString(&out), "a push header of more than 2 GiB was made");
+    out += part.shared;
+    return;
+  }
+  pb::PushItem head = part.header;
+  head.clear_objects();
+  head.AppendPartialToString(&out);
+  out += part.shared;
+  tail_of(part.header).AppendPartialToString(&out);
+}
+
 void append_binary_push(std::span<const PushPart> parts, std::string& out) {
   constexpr std::uint32_t kItemTag = tag_of(pb::Push::kItemsFieldNumber);
   std::vector<std::size_t> sizes;
@@ -58,8 +78,7 @@ void append_binary_push(std::span<const PushPart> parts, std::string& out) {
   append_head(tag_of(pb::ServerFrame::kPushFieldNumber), all, out);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     append_head(kItemTag, sizes[i], out);
-    TM_CHECK(parts[i].header.AppendPartialToString(&out), "a push header of more than 2 GiB was made");
-    out += parts[i].shared;
+    append_item(parts[i], out);
   }
 }
 
@@ -89,6 +108,8 @@ void append_json_push(std::span<const PushPart> parts, std::string& out) {
     write_json_fields(part.header, kFirstHeaderField, kLastHeaderField, out);
     out += ',';
     out += part.shared.empty() ? std::string_view(nothing_shared) : part.shared;
+    out += ',';
+    write_json_fields(part.header, pb::PushItem::kObjectsFieldNumber, pb::PushItem::kObjectsFieldNumber, out);
     out += '}';
   }
   out += "]}}";

@@ -51,6 +51,22 @@ void Conversations::take_messages(Held& held, const Change& change) {
   for (const Entry& entry : change.messages) take_row(held, with_changes(held, entry), notify_above);
 }
 
+void Conversations::take_deleted(const DeletedBlock& block) {
+  Held* found = ws_.find(block.conversation);
+  Held& held = found ? *found : ws_.create(block.conversation);
+  if (found == nullptr) held.state.object.removed = true;  // its summary comes along, unless the user removed it
+  hide(held, block.deleted.intervals(block.block));
+}
+
+void Conversations::hide(Held& held, const std::vector<Interval>& ranges) {
+  ConversationState& state = ws_.edit(held);
+  for (const Interval& range : ranges) {
+    state.deleted.add(range);
+    state.lost.subtract(range);  // of rows that a restore took too
+  }
+  prune(held);
+}
+
 void Conversations::take_derived(const PushItem& item) {
   Held* found = ws_.find(item.conversation);
   Held& held = found ? *found : ws_.create(item.conversation);
@@ -108,6 +124,8 @@ Conversations::Part Conversations::pass_over(Held* held, const Entry& entry, con
 }
 
 void Conversations::take_uncovered(Held& held, const Entry& entry) {
+  const ConversationState& state = held.state;
+  if (entry.seq <= state.object.cleared || state.deleted.contains(entry.seq)) return;  // hidden before it was known
   RowNote note = note_of(entry, ws_.device().user);
   note.provisional = true;
   auto shared = std::make_shared<const Entry>(entry);
@@ -187,6 +205,9 @@ void Conversations::cover(Held& held, Interval covers, const std::vector<Hidden>
     state.coverage.subtract({range.after, range.to});
     ws_.drop_rows(held, {range.after, range.to});
   }
+  // What was cleared or deleted since the page was read is on it and not to be held.
+  if (state.object.cleared) state.coverage.subtract({Seq(0), state.object.cleared});
+  for (const Interval& deleted : state.deleted.ranges()) state.coverage.subtract(deleted);
   // What a restore took is held, and in no log.
   for (const Interval& lost : state.lost.ranges()) state.coverage.subtract(lost);
   bound_ranges(held);
@@ -204,12 +225,17 @@ void Conversations::bound_ranges(Held& held) {
 
 void Conversations::prune(Held& held) {
   // What a restore lost stays, though the period in which it was seen may be lost too.
-  Coverage gone(denied_by(held.state.object));
+  Coverage gone(denied_by(held.state));
   for (const Interval& lost : held.state.lost.ranges()) gone.subtract(lost);
   for (const Interval& denied : gone.ranges()) {
     ws_.edit(held).coverage.subtract(denied);
+    const auto first = held.notes.upper_bound(denied.after);
+    if (first == held.notes.end() || first->first > denied.to) continue;
     ws_.drop_rows(held, denied);
+    ws_.raise(RowsGoneEvent{held.id(), denied});
   }
+  for (const Interval& deleted : held.state.deleted.ranges()) held.hidden.add(deleted);
+  if (held.state.object.cleared) held.hidden.add({Seq(0), held.state.object.cleared});
 }
 
 }  // namespace tidemark::replica

@@ -18,6 +18,7 @@ class Conversations {
   // From the index.
   void take_summary(const Change& change);
   void take_derived(const PushItem& item);
+  void take_deleted(const DeletedBlock& block);
   /// What is not named by the snapshot goes.
   void sweep();
 
@@ -39,6 +40,11 @@ class Conversations {
   /// The conversation part of a push. `told_head` is the head that the object told before this push. Waits while the
   /// index part is open and something before the entry is missing; once that is settled, takes it or asks the server.
   Part take_entry(const PushItem& item, std::optional<Seq> told_head, IndexPart index);
+
+  /// The user deleted these for himself: they are held no more.
+  void hide(Held& held, const std::vector<Interval>& ranges);
+  /// Drops what the user may not see any more.
+  void prune(Held& held);
 
   /// The ack of a send: a row that stands until the server's comes.
   void take_own_send(const OutboxItem& item, const SentReply& reply);
@@ -84,7 +90,6 @@ class Conversations {
   void take_messages(Held& held, const Change& change);
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
   void bound_ranges(Held& held);
-  void prune(Held& held);
   void apply_jump(Held& held, const Jump& jump);
   void relink(Held& held, const RowNote& own);
   void want(Held& held);

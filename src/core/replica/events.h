@@ -21,10 +21,10 @@ struct MessageEvent {
   bool notify = false;   // new, of somebody else, countable and above the read pointer; told once
 };
 
-/// A conversation's place, preview, title or membership in the list changed.
+/// A conversation's place, preview, title, membership, muting or pinning in the list changed.
 struct ConversationEvent {
   ConversationId conversation;
-  bool removed = false;
+  bool removed = false;  // it is in the list no more
 };
 
 struct UnreadEvent {
@@ -82,6 +82,17 @@ struct LostEvent {
   Seq now = {};
 };
 
+/// Rows that were shown may be shown no more: the user deleted or cleared them, here or elsewhere, or left.
+struct RowsGoneEvent {
+  ConversationId conversation;
+  Interval rows;
+};
+
+/// A draft, a setting or a block has changed, here or on another device.
+struct ObjectEvent {
+  UserObject object;
+};
+
 /// A question for rows of a conversation was answered.
 struct HistoryEvent {
   ConversationId conversation;
@@ -98,6 +109,6 @@ struct LinkEvent {
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, HistoryEvent, LinkEvent>;
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

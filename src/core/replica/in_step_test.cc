@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
+#include "core/conversation_id.h"
 #include "core/replica/fold.h"
 #include "core/replica/objects.h"
 #include "core/replica/replica_testing.h"
+#include "core/visibility.h"
 
 namespace tidemark::replica {
 namespace {
@@ -67,7 +70,10 @@ class World {
       RC_ASSERT(device.store.mutations().empty());
       const SyncPage fresh = server_.read(user);
       RC_ASSERT(device.store.device().cursor.mark == fresh.head);
-      RC_ASSERT(device.store.conversations().size() == fresh.changes.size());
+      check_objects(device, fresh);
+      std::size_t listed = 0;
+      for (const auto& [id, stored] : device.store.conversations()) listed += stored.state.object.removed ? 0 : 1;
+      RC_ASSERT(listed == static_cast<std::size_t>(std::ranges::count(fresh.changes, false, &Change::removed)));
       for (const Change& change : fresh.changes) {
         const Change& shown = device.object(change.conversation);
         RC_ASSERT(shown.head_seq == change.head_seq);
@@ -78,10 +84,17 @@ class World {
         RC_ASSERT(shown.sort_time == change.sort_time);
         RC_ASSERT(shown.preview == change.preview);
         RC_ASSERT(shown.title == change.title);
+        RC_ASSERT(shown.cleared == change.cleared);
+        RC_ASSERT(shown.muted_until == change.muted_until);
+        RC_ASSERT(shown.pinned_at == change.pinned_at);
+        RC_ASSERT(shown.removed == change.removed);
         check_rows(device, change.conversation);
         const ConversationState& state = device.state(change.conversation);
         RC_ASSERT(shown.touch_seq == change.touch_seq);
         RC_ASSERT(state.touched >= change.touch_seq);
+        // Where the head is hidden there is nothing to hold.
+        const UserConversation& row = *server_.view.user_conversation(user, change.conversation);
+        if (!visible({server_.view, user, row}, change.head_seq)) continue;
         RC_ASSERT(state.tail == change.head_seq);
         RC_ASSERT(state.coverage.contains(change.head_seq));
       }
@@ -123,7 +136,7 @@ class World {
   void act() {
     Peer& peer = any_peer();
     TestDevice& device = *peer.device;
-    switch (roll(16)) {
+    switch (roll(17)) {
       case 0:
         return peer.link && roll(4) == 0 ? disconnect(peer) : peer.link ? void() : connect(peer);
       case 1:
@@ -140,6 +153,8 @@ class World {
         return look_somewhere(device);
       case 7:
         return change_something();
+      case 8:
+        return change_own_state(device);
       default:
         return roll(3) == 0 && !device.up.empty() ? up(peer) : down(peer);
     }
@@ -214,6 +229,65 @@ class World {
     device.take();
   }
 
+  /// What a user makes of a conversation for himself, or keeps beside them.
+  void change_own_state(TestDevice& device) {
+    if (device.store.conversations().empty()) return;
+    auto it = device.store.conversations().begin();
+    std::advance(it, static_cast<long>(roll(device.store.conversations().size())));
+    const ConversationId id = it->first;
+    Replica& replica = *device.replica;
+    const Seq seq(1 + roll(30));
+    Body body;
+    if (roll(3) != 0) body.text = "begun " + std::to_string(++pressed_);
+    switch (roll(9)) {
+      case 0:
+        (void)replica.clear(device.now, id, Seq(roll(12)));
+        break;
+      case 1:
+        if (roll(2) == 0) (void)replica.remove(device.now, id);
+        break;
+      case 2:
+      case 3:
+        (void)replica.delete_for_me(device.now, id, {{seq - 1, seq}});
+        break;
+      case 4:
+        (void)replica.delete_for_me(device.now, id, {{seq - 1, seq + roll(5)}});
+        break;
+      case 5:
+        (void)replica.mute(device.now, id, roll(2) == 0 ? 0 : kForEver - static_cast<std::int64_t>(roll(2)));
+        break;
+      case 6:
+        (void)replica.pin(device.now, id, roll(2) == 0);
+        break;
+      case 7:
+        (void)replica.set_object(device.now, {SavedDraft{id, body, body == Body() ? Seq() : seq}});
+        break;
+      default:
+        (void)replica.set_object(device.now, {Setting{roll(2) == 0 ? "a" : "b", std::to_string(roll(3))}});
+        (void)replica.set_object(device.now, {BlockedUser{UserId("9009"), roll(2) == 0}});
+    }
+    device.take();
+  }
+
+  void check_objects(const TestDevice& device, const SyncPage& fresh) {
+    std::map<std::string, UserObject> told;
+    for (const UserObject& object : fresh.objects)
+      if (!std::holds_alternative<DeletedBlock>(object.what)) told[tidemark::name_of(object)] = object;
+    std::map<std::string, UserObject> shown;
+    for (const UserObject& object : device.replica->objects().all()) shown[tidemark::name_of(object)] = object;
+    RC_ASSERT(shown.size() == told.size());
+    for (const auto& [name, object] : told) {
+      RC_ASSERT(shown.contains(name));
+      // The device that saved it was not told when.
+      if (const auto* draft = std::get_if<SavedDraft>(&object.what)) {
+        RC_ASSERT(std::get<SavedDraft>(shown[name].what).body == draft->body);
+        RC_ASSERT(std::get<SavedDraft>(shown[name].what).reply_to == draft->reply_to);
+      } else {
+        RC_ASSERT(shown[name].what == object.what);
+      }
+    }
+  }
+
   void look_somewhere(TestDevice& device) {
     if (device.store.conversations().empty()) return;
     auto it = device.store.conversations().begin();
@@ -273,6 +347,8 @@ class World {
   void check_rows(const TestDevice& device, const ConversationId& id) {
     const auto* stored = device.store.conversation(id);
     for (const auto& [seq, row] : stored->rows) {
+      RC_ASSERT(!stored->state.deleted.contains(seq));
+      RC_ASSERT(seq > stored->state.object.cleared);
       const auto entry = server_.view.entry(id, seq);
       RC_ASSERT(entry.has_value());
       RC_ASSERT(!entry->target);
@@ -296,8 +372,9 @@ class World {
     std::map<std::string, std::size_t> counts;
     for (const std::string& text : sent_) counts[text] = 0;
     std::set<ConversationId> ids;
+    ids.insert(ConversationId("group_1"));
     for (const UserId& user : users_)
-      for (const Change& change : server_.read(user).changes) ids.insert(change.conversation);
+      for (const UserId& other : users_) ids.insert(single_conversation(user, other));
     for (const ConversationId& id : ids)
       server_.view.entries(id, Seq(0), server_.view.line(id).seq, Direction::up, [&](const Entry& entry) {
         if (const auto found = counts.find(entry.body.text); found != counts.end()) ++found->second;

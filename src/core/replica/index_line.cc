@@ -57,6 +57,7 @@ void IndexLine::begin_snapshot(Epoch epoch, Mode mode) {
   } else if (ws_.epoch().number != 0 && ws_.epoch() != epoch) {
     conversations_.begin_anew();
   }
+  if (ws_.epoch() != epoch) objects_.expect_anew();
   DeviceState& device = ws_.edit_device();
   const std::uint64_t id = device.pass.id + 1;
   device.cursor = {};
@@ -150,6 +151,7 @@ void IndexLine::on_sync(const SyncAnswer& answer) {
   }
   retry_ = {};
   for (const Change& change : page.changes) conversations_.take_summary(change);
+  take_objects(page.objects);
   if (completes(page)) {
     finish(page);
   } else {
@@ -185,6 +187,7 @@ void IndexLine::finish(const SyncPage& page) {
     // The closing sync has reached the head.
     device.pass.snapshot = false;
     conversations_.sweep();
+    objects_.sweep();
   }
   pull_now_ = behind();
 }
@@ -253,10 +256,20 @@ void IndexLine::take_index(const PushItem& item) {
   device.cursor.round = item.round;
   ++to_ack_;
   if (!ack_since_ms_) ack_since_ms_ = ws_.now.steady_ms;
+  if (item.objects) take_objects(*item.objects);
   if (item.summary) {
     conversations_.take_summary(*item.summary);
   } else if (item.entry) {
     conversations_.take_derived(item);
+  }
+}
+
+void IndexLine::take_objects(const std::vector<UserObject>& objects) {
+  for (const UserObject& object : objects) {
+    if (const auto* deleted = std::get_if<DeletedBlock>(&object.what))
+      conversations_.take_deleted(*deleted);
+    else
+      objects_.take(object);
   }
 }
 
@@ -270,6 +283,7 @@ std::size_t bytes_of(const PushItem& item) {
     for (const Attachment& file : body.attachments) bytes += sizeof file + file.url.size() + file.hash.size();
   }
   if (item.summary) bytes += sizeof(Change) + item.summary->preview.text.size() + item.summary->title.size();
+  if (item.objects) bytes += item.objects->size() * sizeof(UserObject);
   return bytes;
 }
 

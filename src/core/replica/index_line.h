@@ -5,13 +5,14 @@
 #include <deque>
 
 #include "core/replica/conversations.h"
-#include "core/replica/workspace.h"
+#include "core/replica/own_objects.h"
 
 namespace tidemark::replica {
 
 class IndexLine {
  public:
-  IndexLine(Workspace& workspace, Conversations& conversations) : ws_(workspace), conversations_(conversations) {}
+  IndexLine(Workspace& workspace, Conversations& conversations, OwnObjects& objects)
+      : ws_(workspace), conversations_(conversations), objects_(objects) {}
 
   void on_link_up();
   void on_link_down();
@@ -54,6 +55,7 @@ class IndexLine {
   void take_push(PushItem item);
   void advance(HeldPush& held);
   void take_index(const PushItem& item);
+  void take_objects(const std::vector<UserObject>& objects);
   void hold(HeldPush held);
   void advance_all();
   void give_up_overdue();
@@ -63,6 +65,7 @@ class IndexLine {
 
   Workspace& ws_;
   Conversations& conversations_;
+  OwnObjects& objects_;
 
   Mark told_;  // the highest mark that anything has told of
   bool pulling_ = false;

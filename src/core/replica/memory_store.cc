@@ -22,6 +22,8 @@ void MemoryStore::apply(const StoreBatch& batch) {
   for (const std::uint64_t local_id : batch.outbox_removed) outbox_.erase(local_id);
   for (const MutationItem& item : batch.mutations) mutations_[item.number] = item;
   for (const std::uint64_t number : batch.mutations_removed) mutations_.erase(number);
+  for (const ObjectState& object : batch.objects) objects_[name_of(object.object)] = object;
+  for (const std::string& name : batch.objects_removed) objects_.erase(name);
   if (batch.device) device_ = *batch.device;
 }
 
@@ -35,6 +37,7 @@ StoreImage MemoryStore::image() const {
   }
   for (const auto& [id, item] : outbox_) image.outbox.push_back(item);
   for (const auto& [number, item] : mutations_) image.mutations.push_back(item);
+  for (const auto& [name, object] : objects_) image.objects.push_back(object);
   return image;
 }
 

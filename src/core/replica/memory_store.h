@@ -27,6 +27,7 @@ class MemoryStore {
   std::shared_ptr<const Entry> row(const ConversationId& id, Seq seq) const;
   const std::map<std::uint64_t, OutboxItem>& outbox() const { return outbox_; }
   const std::map<std::uint64_t, MutationItem>& mutations() const { return mutations_; }
+  const std::map<std::string, ObjectState>& objects() const { return objects_; }
   const DeviceState& device() const { return device_; }
 
  private:
@@ -34,6 +35,7 @@ class MemoryStore {
   std::map<ConversationId, Stored> conversations_;
   std::map<std::uint64_t, OutboxItem> outbox_;
   std::map<std::uint64_t, MutationItem> mutations_;
+  std::map<std::string, ObjectState> objects_;
 };
 
 }  // namespace tidemark::replica

@@ -92,9 +92,23 @@ bool apply_summary(ConversationState& state, const Held& held, const Change& sum
   object = std::move(next);
   state.stale = false;
   lower_unread(state, held.notes, state.local_read);
+  raise_cleared(state, held.notes, state.local_cleared);
   state.server_flag = summary.unread_flag;
-  object.unread_flag = held.local_flag.value_or(state.server_flag);
+  state.server_muted_until = summary.muted_until;
+  state.server_pinned_at = summary.pinned_at;
+  // What was removed here is there again when something came that was not seen.
+  if (summary.removed || summary.top > state.local_removed) state.local_removed = {};
+  show_own(state, held);
   return true;
+}
+
+void show_own(ConversationState& state, const Held& held) {
+  Change& object = state.object;
+  object.unread_flag = held.local_flag.value_or(state.server_flag);
+  object.muted_until = held.local_mute.value_or(state.server_muted_until);
+  const bool pinned = held.local_pin.value_or(state.server_pinned_at != 0);
+  object.pinned_at = !pinned ? 0 : state.server_pinned_at != 0 ? state.server_pinned_at : object.pinned_at;
+  object.removed = object.removed || state.local_removed;
 }
 
 void derive(ConversationState& state, const PushItem& item, const UserId& me) {
@@ -111,6 +125,8 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
   if (!entry.countable()) return;
   object.top = entry.seq;
+  object.removed = false;
+  state.local_removed = {};
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
   object.preview = preview_of(entry, CoreParams{}.preview_bytes);
   if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return;
@@ -121,11 +137,11 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   }
 }
 
-void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read) {
+namespace {
+
+/// The unread number once its floor has moved up. Exact when the rows decide it.
+void recount(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq old_floor) {
   Change& object = state.object;
-  if (read <= object.read) return;
-  const Seq old_floor = unread_floor(object);
-  object.read = read;
   const Seq floor = unread_floor(object);
   if (floor <= old_floor) return;
   if (floor >= object.top) {
@@ -141,14 +157,35 @@ void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes,
   }
 }
 
-std::vector<Interval> denied_by(const Change& object) {
-  Coverage denied;
+}  // namespace
+
+void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read) {
+  Change& object = state.object;
+  if (read <= object.read) return;
+  const Seq old_floor = unread_floor(object);
+  object.read = read;
+  recount(state, notes, old_floor);
+}
+
+void raise_cleared(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq cleared) {
+  Change& object = state.object;
+  if (cleared <= object.cleared) return;
+  const Seq old_floor = unread_floor(object);
+  object.cleared = cleared;
+  recount(state, notes, old_floor);
+  if (object.preview.seq <= cleared) object.preview = {};
+}
+
+std::vector<Interval> denied_by(const ConversationState& state) {
+  const Change& object = state.object;
+  Coverage denied = state.deleted;
   if (!object.periods.empty()) {
-    denied.add({Seq(0), kEndOfLog});
+    Coverage outside({{Seq(0), kEndOfLog}});
     for (const Period& period : object.periods) {
       const Seq after = period.visible_from ? period.visible_from - 1 : Seq(0);
-      denied.subtract({after, period.leave ? period.leave : kEndOfLog});
+      outside.subtract({after, period.leave ? period.leave : kEndOfLog});
     }
+    for (const Interval& range : outside.ranges()) denied.add(range);
   }
   denied.add({Seq(0), object.cleared});
   return denied.ranges();

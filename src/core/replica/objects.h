@@ -35,7 +35,13 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me);
 /// Moves the read pointer up to `read`; the unread number falls at once. Exact when the rows decide it.
 void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read);
 
-/// The ranges of seqs that the object denies its user: cleared, or outside his periods.
-std::vector<Interval> denied_by(const Change& object);
+/// Moves the clear floor up to `cleared`; unread number and preview follow.
+void raise_cleared(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq cleared);
+
+/// What the user has done here and the server has not answered stays visible.
+void show_own(ConversationState& state, const Held& held);
+
+/// The ranges of seqs that are denied to the user: cleared, deleted by him, or outside his periods.
+std::vector<Interval> denied_by(const ConversationState& state);
 
 }  // namespace tidemark::replica

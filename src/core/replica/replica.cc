@@ -7,10 +7,12 @@ namespace tidemark::replica {
 Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
     : ws_(options, image, std::move(stored_row)),
       conversations_(ws_, [this](const ConversationId& id, const Entry& entry) { outbox_.take_own_row(id, entry); }),
-      index_(ws_, conversations_),
-      outbox_(ws_, conversations_, index_, image),
       mutations_(ws_, image),
+      objects_(ws_, mutations_, image),
+      index_(ws_, conversations_, objects_),
+      outbox_(ws_, conversations_, index_, image),
       marks_(ws_, mutations_, image),
+      own_(ws_, conversations_, mutations_, image),
       changes_(ws_, mutations_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
@@ -135,6 +137,7 @@ void Replica::on_welcome(const Welcome& welcome) {
   conversations_.on_welcome();
   mutations_.on_welcome(welcome.highest_mutation);
   marks_.on_welcome();
+  own_.on_welcome();
 }
 
 /// Ids of sends carry server time; the offset of this clock follows every answer that tells it.
@@ -170,6 +173,8 @@ void Replica::on_mutated(const Pending& asked, const MutatedReply& reply) {
   const auto item = mutations_.close(asked.key);
   if (!item) return;
   if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_done(*item);
+  if (is_own_state(item->kind)) return own_.on_mutated(*item, reply);
+  if (item->kind >= MutationKind::draft) return objects_.on_mutated(*item, reply);
   marks_.on_mutated(*item, reply);
 }
 
@@ -178,6 +183,8 @@ void Replica::on_mutation_refused(const Pending& asked, const Error& error) {
   const auto item = mutations_.close(asked.key);
   if (!item) return;
   if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_refused(*item, error);
+  if (is_own_state(item->kind)) return own_.on_refused(*item, error);
+  if (item->kind >= MutationKind::draft) return objects_.on_refused(*item, error);
   marks_.on_refused(*item, error);
 }
 
@@ -228,6 +235,48 @@ Result<void> Replica::mark_read(Now now, const ConversationId& conversation, Seq
 Result<void> Replica::mark_unread(Now now, const ConversationId& conversation) {
   begin(now);
   auto done = marks_.mark_unread(conversation);
+  work();
+  return done;
+}
+
+Result<void> Replica::clear(Now now, const ConversationId& conversation, Seq seq) {
+  begin(now);
+  auto done = own_.clear(conversation, seq);
+  work();
+  return done;
+}
+
+Result<void> Replica::remove(Now now, const ConversationId& conversation) {
+  begin(now);
+  auto done = own_.remove(conversation);
+  work();
+  return done;
+}
+
+Result<void> Replica::delete_for_me(Now now, const ConversationId& conversation, const std::vector<Interval>& ranges) {
+  begin(now);
+  auto done = own_.delete_for_me(conversation, ranges);
+  work();
+  return done;
+}
+
+Result<void> Replica::mute(Now now, const ConversationId& conversation, std::int64_t until) {
+  begin(now);
+  auto done = own_.mute(conversation, until);
+  work();
+  return done;
+}
+
+Result<void> Replica::pin(Now now, const ConversationId& conversation, bool pinned) {
+  begin(now);
+  auto done = own_.pin(conversation, pinned);
+  work();
+  return done;
+}
+
+Result<void> Replica::set_object(Now now, UserObject wish) {
+  begin(now);
+  auto done = objects_.set(std::move(wish));
   work();
   return done;
 }
@@ -288,7 +337,9 @@ void Replica::work() {
     outbox_.work();  // may want a run of sync, or rows of a conversation
     index_.work();
     conversations_.work();
-    marks_.work();  // gives numbers
+    marks_.work();  // these give numbers
+    own_.work();
+    objects_.work();
     mutations_.work();
   }
   show_link();
@@ -311,9 +362,9 @@ Outputs Replica::take_outputs() {
 
 bool Replica::settled() const {
   return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && marks_.settled() &&
-         mutations_.empty() && std::ranges::all_of(ws_.pending(), [](const auto& entry) {
-           return entry.second.kind == Pending::Kind::heartbeat;
-         });
+         own_.settled() && objects_.settled() && mutations_.empty() &&
+         std::ranges::all_of(ws_.pending(),
+                             [](const auto& entry) { return entry.second.kind == Pending::Kind::heartbeat; });
 }
 
 std::int64_t Replica::next_tick_ms() const {

@@ -12,6 +12,8 @@
 #include "core/replica/index_line.h"
 #include "core/replica/mutations.h"
 #include "core/replica/outbox.h"
+#include "core/replica/own_objects.h"
+#include "core/replica/own_state.h"
 #include "core/replica/read_marks.h"
 #include "core/replica/workspace.h"
 
@@ -44,6 +46,17 @@ class Replica {
   /// CONVERSATION_NOT_FOUND when the device does not hold it; a seq beyond the head means the head.
   Result<void> mark_read(Now now, const ConversationId& conversation, Seq seq);
   Result<void> mark_unread(Now now, const ConversationId& conversation);
+  /// Hides everything up to `seq` (0: all that is known here) from this user, on all his devices and for good.
+  Result<void> clear(Now now, const ConversationId& conversation, Seq seq = {});
+  /// The same, and takes the conversation out of his list until something comes that was not seen here.
+  Result<void> remove(Now now, const ConversationId& conversation);
+  /// Hides messages from this user alone. MALFORMED without one that is known here.
+  Result<void> delete_for_me(Now now, const ConversationId& conversation, const std::vector<Interval>& ranges);
+  /// Until a server time, kForEver; 0: no longer.
+  Result<void> mute(Now now, const ConversationId& conversation, std::int64_t until);
+  Result<void> pin(Now now, const ConversationId& conversation, bool pinned);
+  /// A draft, a setting or a block; an empty one takes it away. TOO_LARGE, LIMIT_REACHED.
+  Result<void> set_object(Now now, UserObject wish);
   /// Takes back a message of the user's own, for everybody; it changes when the log says so. ChangeEvents tell that it
   /// is queued and done, a ChangeRefusedEvent that it will not be. CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND,
   /// FORBIDDEN, MESSAGE_DELETED, LIMIT_REACHED.
@@ -71,6 +84,7 @@ class Replica {
 
   const DeviceState& device() const { return ws_.device(); }
   const std::map<ConversationId, Held>& conversations() const { return ws_.conversations; }
+  const OwnObjects& objects() const { return objects_; }
   std::vector<OutboxItem> outbox() const { return outbox_.items(); }
   LinkState link() const { return link_; }
   /// Connected, nothing missing of the index, nothing waiting to be answered.
@@ -93,10 +107,12 @@ class Replica {
 
   Workspace ws_;
   Conversations conversations_;
+  Mutations mutations_;
+  OwnObjects objects_;
   IndexLine index_;
   Outbox outbox_;
-  Mutations mutations_;
   ReadMarks marks_;
+  OwnState own_;
   Changes changes_;
   LinkState link_ = LinkState::offline;
 };

@@ -120,6 +120,10 @@ class TestServer {
     for (const Conversation& conversation : writes.conversations) view.put(conversation);
     for (const auto& [user, head] : writes.users) view.put_user(user, head);
     for (const auto& row : writes.rows) view.put_row(row.user, row.row);
+    for (const auto& [user, object] : writes.objects) view.put_object(user, object);
+    for (const auto& [user, name] : writes.dropped_objects) view.erase_object(user, name);
+    for (const Tombstone& tombstone : writes.tombstones) view.put_tombstone(tombstone);
+    for (const Tombstone& tombstone : writes.dropped_tombstones) view.erase_tombstone(tombstone);
     for (const auto& [key, record] : writes.dedup) view.remember(key, record);
     for (const auto& [user, device] : writes.devices) view.put_device(user, device);
     for (const auto& [user, device] : writes.erased_devices) view.erase_device(user, device);
@@ -141,6 +145,7 @@ class TestServer {
         item.round = notice.round;
         item.sort_time = receiver.sort_time;
         item.summary = receiver.summary;
+        item.objects = receiver.objects;
         item.conversation = notice.conversation;
         if (notice.entry) {
           auto entry = std::make_shared<Entry>(*notice.entry);
@@ -242,6 +247,30 @@ class TestServer {
       case MutationKind::edit:
         command.change =
             EditCommand{link.user, link.device, item.conversation, item.seq, item.body, item.base_revision};
+        break;
+      case MutationKind::clear:
+        command.change = ClearCommand{link.user, item.conversation, item.seq};
+        break;
+      case MutationKind::remove:
+        command.change = RemoveCommand{link.user, item.conversation, item.seq};
+        break;
+      case MutationKind::delete_for_me:
+        command.change = DeleteForMeCommand{link.user, item.conversation, item.ranges};
+        break;
+      case MutationKind::mute:
+        command.change = MuteCommand{link.user, item.conversation, item.until};
+        break;
+      case MutationKind::pin:
+        command.change = PinCommand{link.user, item.conversation, item.on};
+        break;
+      case MutationKind::draft:
+        command.change = DraftCommand{link.user, item.conversation, item.body, item.seq};
+        break;
+      case MutationKind::setting:
+        command.change = SettingCommand{link.user, item.name, item.value};
+        break;
+      case MutationKind::block:
+        command.change = BlockCommand{link.user, UserId(item.name), item.on};
         break;
     }
     const auto result = run(command);

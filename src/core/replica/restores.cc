@@ -23,6 +23,10 @@ void expect_anew(Held& held) {
   // Read pointers are told again: the server merges by max, and clamps to what it has.
   state.local_read = std::max(state.local_read, state.object.read);
   if (state.local_read) state.wants_read = true;
+  // So are clear floors and what was deleted.
+  state.local_cleared = std::max(state.local_cleared, state.object.cleared);
+  if (state.local_cleared) state.wants_clear = true;
+  for (const Interval& deleted : state.deleted.ranges()) state.wants_deleted.add(deleted);
 }
 
 }  // namespace
@@ -39,8 +43,10 @@ void Conversations::begin_anew() {
     state.coverage = state.lost = {};
     state.tail = state.touched = {};
     state.bottom.reset();
-    state.local_read = {};
-    state.object.read = {};
+    state.local_read = state.local_cleared = state.local_removed = {};
+    state.object.read = state.object.cleared = {};
+    state.deleted = state.wants_deleted = {};
+    state.wants_clear = state.wants_remove = false;
     expect_anew(held);
   }
   jumps_wanted_.clear();
@@ -133,6 +139,10 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
   if (lost(state.touched)) state.touched = jump.cut;
   if (lost(state.tail)) state.tail = jump.cut;
   if (lost(state.local_read)) state.local_read = jump.cut;
+  if (lost(state.local_cleared)) state.local_cleared = jump.cut;
+  if (lost(state.object.cleared)) state.object.cleared = jump.cut;
+  state.deleted.subtract({jump.cut, jump.first - 1});
+  state.wants_deleted.subtract({jump.cut, jump.first - 1});
   if (state.bottom && lost(*state.bottom)) state.bottom.reset();
 }
 
@@ -161,7 +171,11 @@ void Conversations::sweep() {
     state.coverage = {};
     state.tail = state.touched = state.local_read = {};
     state.bottom.reset();
-    state.server_flag = state.wants_read = state.wants_unread = false;
+    state.server_flag = state.wants_read = state.wants_unread = state.wants_clear = state.wants_remove = false;
+    state.deleted = state.wants_deleted = {};
+    state.local_cleared = state.local_removed = {};
+    state.wants_mute.reset();
+    state.wants_pin.reset();
     stop_asking(held);
   }
 }

@@ -46,17 +46,27 @@ struct ConversationState {
   Change object;       // without messages; unread and read as shown
   bool stale = false;  // of another epoch, or a stand-in of our own: whatever the server says replaces it
   Coverage coverage;
-  Seq tail;                   // end of the newest range, where pushes chain
-  Seq touched;                // all changes up to here are applied to all rows held
-  std::optional<Seq> bottom;  // nothing at or below can be seen, as the server said
-  Seq local_read;             // where this device has read to
-  bool server_flag = false;   // the unread flag as the server last told it
-  bool wants_read = false;    // local_read is yet to be told to the server
-  bool wants_unread = false;  // the unread flag is yet to be told, after local_read
-  std::uint64_t named = 0;    // the last snapshot that named it
-  std::uint32_t epoch = 0;    // number of the store's epoch up to which its jumps are applied
-  Coverage lost;              // rows here were lost by a restore: shown as not on the server
-  bool forgotten = false;     // the restored server knew nothing of it when it was asked
+  Seq tail;                             // end of the newest range, where pushes chain
+  Seq touched;                          // all changes up to here are applied to all rows held
+  std::optional<Seq> bottom;            // nothing at or below can be seen, as the server said
+  Seq local_read;                       // where this device has read to
+  bool server_flag = false;             // the unread flag as the server last told it
+  bool wants_read = false;              // local_read is yet to be told to the server
+  bool wants_unread = false;            // the unread flag is yet to be told, after local_read
+  std::uint64_t named = 0;              // the last snapshot that named it
+  std::uint32_t epoch = 0;              // number of the store's epoch up to which its jumps are applied
+  Coverage lost;                        // rows here were lost by a restore: shown as not on the server
+  bool forgotten = false;               // the restored server knew nothing of it when it was asked
+  Coverage deleted;                     // deleted by the user for himself, here or elsewhere
+  Coverage wants_deleted;               // those of them that are yet to be told to the server
+  Seq local_cleared;                    // where this device has cleared to
+  bool wants_clear = false;             // it is yet to be told
+  Seq local_removed;                    // removed here, having seen it up to this; 0: not, or the server says so itself
+  bool wants_remove = false;            // it is yet to be told
+  std::int64_t server_muted_until = 0;  // as the server last told it
+  std::int64_t server_pinned_at = 0;
+  std::optional<std::int64_t> wants_mute;  // yet to be told
+  std::optional<bool> wants_pin;
 
   const ConversationId& id() const { return object.conversation; }
   /// A restored server knows it no more: it is kept for its user alone.
@@ -110,17 +120,46 @@ struct OutboxItem {
   bool operator==(const OutboxItem&) const = default;
 };
 
-enum class MutationKind : std::uint8_t { read = 1, mark_unread, recall, edit };
+enum class MutationKind : std::uint8_t {
+  read = 1,
+  mark_unread,
+  recall,
+  edit,
+  clear,
+  remove,
+  delete_for_me,
+  mute,
+  pin,
+  draft,
+  setting,
+  block,
+};
 
 /// A change that has its number and is not answered.
 struct MutationItem {
   std::uint64_t number = 0;
   MutationKind kind = MutationKind::read;
   ConversationId conversation;
-  Seq seq;                                // read, recall, edit
-  Body body = {};                         // edit
+  Seq seq;                                // read, recall, edit, clear, remove; draft: what it replies to
+  Body body = {};                         // edit, draft
   std::optional<Seq> base_revision = {};  // edit
+  std::vector<Interval> ranges = {};      // delete_for_me
+  std::int64_t until = 0;                 // mute
+  bool on = false;                        // pin, block
+  std::string name = {};                  // setting: its name; block: the user
+  std::string value = {};                 // setting
   bool operator==(const MutationItem&) const = default;
+};
+
+/// What the user's index holds beside conversations: drafts, settings, blocked users.
+struct ObjectState {
+  UserObject object;                    // as the server last told it
+  std::optional<UserObject> wish = {};  // what this user made of it here, until the server has answered
+  bool wanting = false;                 // the wish has no number yet
+  std::uint64_t named = 0;              // the last snapshot that named it
+
+  const UserObject& shown() const { return wish ? *wish : object; }
+  bool operator==(const ObjectState&) const = default;
 };
 
 struct StoredRow {
@@ -139,11 +178,14 @@ struct StoreBatch {
   std::vector<std::uint64_t> outbox_removed;
   std::vector<MutationItem> mutations;
   std::vector<std::uint64_t> mutations_removed;
-  std::optional<DeviceState> device;  // last: the cursor stands for all of the above
+  std::vector<ObjectState> objects;
+  std::vector<std::string> objects_removed;  // by name
+  std::optional<DeviceState> device;         // last: the cursor stands for all of the above
 
   bool empty() const {
     return dropped.empty() && dropped_rows.empty() && conversations.empty() && rows.empty() && outbox.empty() &&
-           outbox_removed.empty() && mutations.empty() && mutations_removed.empty() && !device;
+           outbox_removed.empty() && mutations.empty() && mutations_removed.empty() && objects.empty() &&
+           objects_removed.empty() && !device;
   }
 };
 
@@ -154,6 +196,7 @@ struct StoreImage {
   std::map<ConversationId, std::vector<RowNote>> rows;
   std::vector<OutboxItem> outbox;       // by local_id
   std::vector<MutationItem> mutations;  // by number
+  std::vector<ObjectState> objects;     // by name
 };
 
 }  // namespace tidemark::replica

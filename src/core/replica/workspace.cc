@@ -14,7 +14,8 @@ constexpr std::uint64_t kConnectionsMax = (1U << 21) - 1;
 
 bool shown_differs(const Change& a, const Change& b) {
   return a.sort_time != b.sort_time || a.top != b.top || a.head_seq != b.head_seq || a.member != b.member ||
-         a.role != b.role || a.title != b.title || a.preview != b.preview || a.cleared != b.cleared;
+         a.role != b.role || a.title != b.title || a.preview != b.preview || a.cleared != b.cleared ||
+         a.removed != b.removed || a.muted_until != b.muted_until || a.pinned_at != b.pinned_at;
 }
 
 bool unread_differs(const Change& a, const Change& b) {
@@ -136,7 +137,7 @@ void Workspace::flush(const ConversationId& id, const std::optional<Conversation
   TM_CHECK(held != nullptr, "dropped conversations are not dirty");
   if (!before || held->state != *before) out.batch.conversations.push_back(held->state);
   const Change& object = held->state.object;
-  if (!before || shown_differs(before->object, object)) raise(ConversationEvent{id, false});
+  if (!before || shown_differs(before->object, object)) raise(ConversationEvent{id, object.removed});
   if (before ? unread_differs(before->object, object) : object.unread != Unread{} || object.unread_flag)
     raise(UnreadEvent{id, object.unread, object.unread_flag, object.read});
 }

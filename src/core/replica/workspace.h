@@ -47,6 +47,7 @@ struct Options {
   std::size_t open_max = 8;
   std::size_t ranges_max = 64;  // of coverage in one conversation
   std::size_t body_bytes_max = 65'536;
+  std::size_t objects_max = 5'000;  // drafts, settings and blocks
 };
 
 /// Everything that one input brought about: store the batch in one transaction, then send the requests and raise the
@@ -93,6 +94,9 @@ struct Held {
   std::set<Seq> stand_ins;         // provisional rows
   std::optional<bool> local_flag;  // the unread flag as last set here, while that is not answered
   std::uint32_t marks_open = 0;    // read pointers and flags that are numbered and not answered
+  std::uint32_t wishes_open = 0;   // clearings, removals, deletions, mutes, pins that are numbered and not answered
+  std::optional<std::int64_t> local_mute;  // as last set here, while that is not answered
+  std::optional<bool> local_pin;
 
   // At most one pull is in flight for a conversation; these wait for their turn.
   std::optional<std::uint64_t> pull;
