@@ -38,7 +38,7 @@ void World::on_published(const Outcome& outcome) {
     for (const Receiver& receiver : notice.receivers)
       told[{notice.conversation, notice.entry->seq}].insert(receiver.user);
   }
-  for (const auto& [done, answer] : outcome.answers) {
+  for (const auto& [done, answer, ended] : outcome.answers) {
     if (!answer) continue;
     const auto* sent = std::get_if<SentReply>(&*answer);
     if (sent == nullptr) continue;

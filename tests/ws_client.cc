@@ -209,7 +209,7 @@ pb::ServerFrame WsClient::hello(std::string_view token, const Hello& hello) {
   request.set_token(std::string(token));
   request.set_device(hello.device);
   request.set_install(hello.install);
-  request.set_platform("test");
+  request.set_platform(hello.platform);
   *request.mutable_cursor() = hello.cursor;
   request.set_session_generation(hello.generation);
   cursor_ = hello.cursor;

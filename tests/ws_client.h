@@ -23,6 +23,7 @@ struct Hello {
   std::string install = {};
   pb::Cursor cursor = {};
   std::uint64_t generation = 0;
+  std::string platform = "test";
 };
 
 class WsClient {

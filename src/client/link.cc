@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -60,7 +61,8 @@ struct Link::Impl {
   asio::steady_timer alarm{io};     // for the handler
   asio::steady_timer deadline{io};  // for connecting
   bool stopping = false;
-  bool retired = false;
+  // Any thread: whoever is told of a retirement may revive before what the retirement posted has run.
+  std::atomic<bool> retired = false;
   std::uint32_t failures = 0;
   std::uint64_t attempts = 0;
 
@@ -361,15 +363,15 @@ void Link::drop() {
 }
 
 void Link::retire() {
+  impl_->retired = true;
   asio::post(impl_->io, [impl = impl_.get()] {
-    impl->retired = true;
-    impl->close("retired");
+    if (impl->retired) impl->close("retired");
   });
 }
 
 void Link::revive() {
+  impl_->retired = false;
   asio::post(impl_->io, [impl = impl_.get()] {
-    impl->retired = false;
     impl->failures = 0;
     impl->pause.cancel();
   });

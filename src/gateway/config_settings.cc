@@ -113,6 +113,14 @@ std::vector<Setting> make_settings() {
       TM_NUMBER(auth.default_ttl_s, 1, 315'360'000, "For how many seconds tokens of tidemark token are good."),
       TM_NUMBER(auth.admin_ttl_s, 1, 315'360'000, "The same for admin tokens."),
 
+      TM_CHOICE(devices.policy, "How many devices a user may be logged in on: multi allows max of them, single one, "
+                "one_per_platform one of each platform that their apps name (ios, web ...) and max in all.", "multi",
+                "single", "one_per_platform"),
+      TM_NUMBER(devices.max, 1, 1'000, "Devices that a user may be logged in on at a time."),
+      TM_CHOICE(devices.when_full, "What becomes of a login that is one too many: with replace another device is logged "
+                "out for it, the one that was active least recently, and told OTHER_DEVICE; with refuse it is answered "
+                "TOO_MANY_DEVICES.", "replace", "refuse"),
+
       TM_NUMBER(store.cache_bytes, kMiB, 1'024 * kGiB, "Memory for blocks read from disk."),
       TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes are gathered before they go from the "
                 "write-ahead log into sorted files."),
@@ -159,8 +167,6 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(connections_per_user_max, 1, 100'000, TOO_MANY_CONNECTIONS, "Live connections of one user."),
       TM_LIMIT(connections_per_address_max, 1, 1'000'000, TOO_MANY_CONNECTIONS, "Open connections from one address; this "
                "machine's own addresses are not counted."),
-      TM_PLAIN(devices_max, 1, 1'000, "Devices of a user; a further one takes the place of the one that was active least "
-               "recently."),
       TM_PLAIN(unanswered_max, 1, 100'000, "Requests of one connection that wait for their answer; the next is read when "
                "there is room."),
       TM_PLAIN(unanswered_bytes_max, 65'536, kGiB, "Bytes of such requests together."),

@@ -72,8 +72,6 @@ struct Limits {
   std::int64_t connections_per_user_max = 32;
   /// Open connections from one address outside this machine -> TOO_MANY_CONNECTIONS.
   std::int64_t connections_per_address_max = 4'096;
-  /// Devices of a user; the one that was active least recently leaves, so there is no error.
-  std::int64_t devices_max = 50;
   /// Requests of one connection that wait for their answer; the next is read when there is room, so there is no error.
   std::int64_t unanswered_max = 256;
   /// Bytes of such requests together; as above, no error.

@@ -59,7 +59,7 @@ class Peer final : public LinkSocket {
 
 class LinksTest : public testing::Test {
  protected:
-  LinksTest() {
+  explicit LinksTest(Config config = {}) : config_(std::move(config)) {
     auto opened = MemoryWarm::open(std::make_shared<MemoryDisk>());
     warm_ = std::move(*opened);
     engine_ = std::make_unique<Engine>(
@@ -71,7 +71,8 @@ class LinksTest : public testing::Test {
     service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the test"), Threads{answer, at_once},
                                          service_limits(config_), metrics_);
     links_ = std::make_unique<Links>(config_, clock_, *service_, metrics_, [this](std::string_view token) {
-      return Principal{.user = UserId(token), .expires_at_ms = token_expires_ms_};
+      return Principal{
+          .user = UserId(token), .issued_at_ms = token_issued_ms_, .expires_at_ms = token_expires_ms_};
     });
   }
   void run() {
@@ -113,6 +114,7 @@ class LinksTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Links> links_;
+  std::int64_t token_issued_ms_ = clock_.wall;
   std::int64_t token_expires_ms_ = clock_.wall + kHourMs;
   std::uint64_t next_id_ = 1;
   int sent_ = 0;
@@ -235,6 +237,77 @@ TEST_F(LinksTest, ANewerLinkOfADeviceReplacesTheOlder) {
   EXPECT_THAT(older->take(), IsEmpty());
 }
 
+TEST_F(LinksTest, ALinkOfAnEndedSessionIsToldSo) {
+  const auto phone = device("bob", "phone");
+  const auto desk = device("bob", "desk");
+  phone->say(R"({"id":2,"logout":{"device":"desk"}})");
+  run();
+  EXPECT_THAT(desk->take(), ElementsAre(AllOf(HasSubstr("LOGGED_OUT"), HasSubstr("\"terminal\":true")), "LOGGED_OUT"));
+  EXPECT_THAT(phone->take(), ElementsAre(AllOf(HasSubstr("\"devices\""), HasSubstr("\"logged_out\""))));
+  const auto again = connect();
+  again->hello("bob", "desk");
+  run();
+  EXPECT_THAT(again->take(), ElementsAre(HasSubstr("LOGGED_OUT"), "LOGGED_OUT"));
+  token_issued_ms_ = clock_.wall + 1;
+  device("bob", "desk");
+}
+
+TEST_F(LinksTest, ADeviceThatMayNotComeInTakesNoLoginsFromTheOthers) {
+  config_.limits.logins_burst = 60;
+  const auto desk = device("bob", "desk");
+  const auto phone = device("bob", "phone");
+  desk->say(R"({"id":2,"logout":{"device":"phone"}})");
+  run();
+  std::string last;
+  for (int i = 0; i < 70; ++i) {
+    const auto again = connect();
+    again->hello("bob", "phone");
+    run();
+    last = again->take().back();
+  }
+  EXPECT_EQ(last, "RATE_LIMITED");
+  device("bob", "desk");
+}
+
+TEST_F(LinksTest, TwoThatReplaceEachOtherForEverAreSlowedDown) {
+  int welcomed = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto one = connect();
+    one->hello("bob", "phone");
+    run();
+    if (one->take().back() != "RATE_LIMITED") ++welcomed;
+  }
+  EXPECT_EQ(welcomed, config_.limits.logins_burst);
+  pass_and_tick(5'000);
+  device("bob", "phone");
+}
+
+TEST_F(LinksTest, WhenADeviceWasHereLastIsKept) {
+  const auto last_seen = [this] {
+    run();
+    return StoreView(warm_->snapshot()).device(UserId("bob"), DeviceId("d1"))->last_seen;
+  };
+  const auto beat = [this](Peer& peer) {
+    pass_and_tick(20'000);
+    peer.say(R"({"id":2,"heartbeat":{}})");
+  };
+  const auto bob = device("bob");
+  beat(*bob);
+  pass_and_tick(5'000);
+  const std::int64_t noted = last_seen();
+  EXPECT_EQ(noted, clock_.wall - 5'000) << "the first frame";
+  beat(*bob);
+  pass_and_tick(5'000);
+  EXPECT_EQ(last_seen(), noted) << "not each of them";
+  for (int i = 0; i < 40; ++i) beat(*bob);
+  pass_and_tick(5'000);
+  EXPECT_GT(last_seen(), clock_.wall - 11 * kMinuteMs) << "now and then";
+  beat(*bob);
+  clock_.pass(3'000);
+  bob->close();
+  EXPECT_EQ(last_seen(), clock_.wall - 3'000) << "and at the end";
+}
+
 TEST_F(LinksTest, PushesThatNobodyAcknowledgesEndTheLink) {
   const auto bob = device("bob");
   send("alice", "bob");
@@ -296,6 +369,40 @@ TEST_F(LinksTest, TheReasonOfACloseIsACode) {
   const auto large = device("bob");
   large->say(std::string(static_cast<std::size_t>(config_.limits.frame_bytes_max) + 1, ' '));
   EXPECT_THAT(large->take(), ElementsAre(HasSubstr("TOO_LARGE"), "TOO_LARGE"));
+}
+
+class OneDevice : public LinksTest {
+ protected:
+  static Config config() {
+    Config config;
+    config.devices.policy = DevicePolicy::Kind::single;
+    return config;
+  }
+  OneDevice() : LinksTest(config()) {}
+};
+
+TEST_F(OneDevice, TheOldOneIsGoneBeforeTheNewcomerIsWelcomed) {
+  const auto older = device("bob", "d1");
+  const auto newer = connect();
+  newer->hello("bob", "d2");
+  EXPECT_THAT(newer->take(), IsEmpty());
+  run();
+  EXPECT_THAT(older->take(),
+              ElementsAre(AllOf(HasSubstr("OTHER_DEVICE"), HasSubstr("\"terminal\":true")), "OTHER_DEVICE"));
+  EXPECT_THAT(newer->take(), ElementsAre(HasSubstr("\"welcome\"")));
+  EXPECT_EQ(links_->devices(), 1U);
+}
+
+TEST_F(OneDevice, TwoThatComeTogetherAreWelcomedInTurn) {
+  const auto first = connect();
+  const auto second = connect();
+  first->hello("bob", "d1");
+  second->hello("bob", "d2");
+  first->say(R"({"id":2,"send":{"to":"ann","client_msg_id":"m","client_time":1790000000000,"body":{"text":"x"}}})");
+  run();
+  EXPECT_THAT(first->take(), ElementsAre(HasSubstr("\"welcome\""), HasSubstr("OTHER_DEVICE"), "OTHER_DEVICE"));
+  EXPECT_THAT(second->take(), ElementsAre(HasSubstr("\"welcome\"")));
+  EXPECT_EQ(StoreView(warm_->snapshot()).line(ConversationId("ann_bob")).seq, Seq(0)) << "nothing fenced commits";
 }
 
 }  // namespace

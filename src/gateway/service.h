@@ -23,8 +23,11 @@ namespace tidemark {
 struct Caller {
   UserId user;
   DeviceId device;
-  InstallId install;
+  InstallId install = {};
   bool admin = false;
+  std::optional<std::uint64_t> generation = {};  // of the link's session; nothing: HTTP
+  std::int64_t token_issued_at = 0;
+  bool token_of_device = false;
 };
 
 /// An answer, or the refusal. The frame's id is not set.
@@ -69,7 +72,7 @@ class Service {
   void read(const Caller& caller, Read read, Answer answer, int attempts_left = kReadAttempts);
   /// Whether a message was taken back, since `recalls` of them, in a conversation that the frame shows.
   bool recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const;
-  void submit(Command command, Answer answer);
+  void submit(const Caller& caller, Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void objects(const Caller& caller, ObjectKind kind, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -77,6 +80,8 @@ class Service {
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void devices(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void end_sessions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
 
   Engine& engine_;

@@ -37,7 +37,9 @@ CoreParams core_params(const Config& config) {
   params.sync_bytes_default = size(limits.sync_bytes_default);
   params.sync_bytes_max = size(limits.sync_bytes_max);
   params.preview_bytes = size(limits.preview_bytes);
-  params.devices_max = size(limits.devices_max);
+  params.devices.kind = config.devices.policy;
+  params.devices.max = size(config.devices.max);
+  params.devices.when_full = config.devices.when_full;
   params.mutations_kept = size(limits.mutations_kept);
   return params;
 }

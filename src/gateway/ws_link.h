@@ -41,8 +41,10 @@ class WsLink final {
   /// Ends the connection without a word.
   void close() { socket_.close(); }
 
-  /// What the device has acknowledged and not yet been noted, or nothing.
+  /// That the device was here and what it has acknowledged, as far as it is worth a note; or nothing.
   std::optional<DeviceSeenCommand> take_seen();
+  /// The same at the link's end, as of the last frame.
+  std::optional<DeviceSeenCommand> take_last_seen();
 
   SessionId id() const { return id_; }
   /// When the upgrade was accepted.
@@ -50,6 +52,9 @@ class WsLink final {
   std::int64_t last_input_ms() const { return last_input_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
   const UserId& user() const { return caller_.user; }
+  const DeviceId& device() const { return caller_.device; }
+  /// Of its session, once welcomed.
+  std::uint64_t generation() const { return caller_.generation.value_or(0); }
   std::int64_t token_expires_ms() const { return expires_ms_; }
 
  private:
@@ -69,6 +74,7 @@ class WsLink final {
   void send_error(std::uint64_t id, const Error& error);
   void send_payload(std::string_view payload);
   void end(std::uint16_t close_code, std::string_view reason);
+  DeviceSeenCommand note_seen(Mark acknowledged);
   void acknowledge_cursor(const pb::Cursor& cursor);
 
   LinkSocket& socket_;
@@ -80,9 +86,8 @@ class WsLink final {
   WebSocketCodec codec_;
   std::string bearer_;
   Caller caller_;
-  std::uint64_t generation_ = 0;
   Mark noted_;
-  bool noted_generation_ = false;
+  std::int64_t noted_ms_ = 0;  // 0: not yet
   Epoch epoch_;
   std::int64_t expires_ms_ = 0;
   const std::int64_t since_ms_;

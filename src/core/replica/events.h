@@ -105,7 +105,7 @@ enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_ste
 struct LinkEvent {
   LinkState state = LinkState::offline;
   std::optional<Error> error;  // refused: why
-  std::string kick;            // code of a kick, or empty
+  std::string kick;            // refused until the user comes back: the code that says why; or of a kick; or empty
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/session.h"
+
 namespace tidemark::replica {
 
 Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
@@ -199,7 +201,9 @@ void Replica::on_hello_refused(const Error& error) {
   }
   if (error_info(error.code).retryable) return;
   link_ = LinkState::refused;
-  ws_.raise(LinkEvent{LinkState::refused, error, {}});
+  // Logged out while it was away: as a kick, it is for the user to come back.
+  const std::string_view kick = ends_login(error.code) ? error_info(error.code).name : std::string_view();
+  ws_.raise(LinkEvent{LinkState::refused, error, std::string(kick)});
 }
 
 // ------------------------------------------------------------------------------------------ the user's actions
