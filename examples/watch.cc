@@ -36,6 +36,10 @@ struct Print {
     line(event.conversation, "the server was restored and lost messages");
   }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
+  void operator()(const PresenceEvent& event) const {
+    std::printf("%s is %s\n", event.user.value.c_str(), event.online ? "online" : "offline");
+  }
+  void operator()(const PassingEvent& event) const { line(event.conversation, event.sender.value + ": " + event.type); }
   void operator()(const LinkEvent& event) const {
     if (event.state == LinkState::in_step) std::printf("in step\n");
     if (event.state == LinkState::offline) std::printf("offline: %s\n", client.link_trouble().c_str());

@@ -102,7 +102,7 @@ void SimDevice::carry_out() {
   if (point > 0 && connection_) {
     // Dying at point 1 it has sent a part of what it should have.
     const std::size_t count = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
-    const HelloExtras extras{name_.user.value, "sim", "1"};
+    const HelloExtras extras{name_.user.value, name_.device.value == "d0" ? "phone" : "desk", "1"};
     if (run_.tracing) trace_requests(outputs.requests);
     for (std::size_t i = 0; i < count; ++i)
       connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));

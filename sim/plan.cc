@@ -46,6 +46,11 @@ Plan draw_plan(Dice& dice) {
   limits.unanswered_max = dice.between(1, 64);
   limits.sync_bytes_default = limits.sync_bytes_max = dice.between(200, 20'000);
   plan.config.store.round_commands_max = dice.between(1, 40);
+  if (dice.chance(400)) {
+    plan.config.devices.policy = static_cast<DevicePolicy::Kind>(dice.below(3));
+    plan.config.devices.max = dice.between(1, 3);
+    if (dice.chance(200)) plan.config.devices.when_full = DevicePolicy::WhenFull::refuse;
+  }
   return plan;
 }
 

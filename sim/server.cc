@@ -34,9 +34,10 @@ void SimServer::start() {
                                                      later(run_.dice.skewed(0, 20), [shared] { (*shared)(); });
                                                    }},
                                        service_limits(run_.plan.config), metrics_);
-  // A token is the name of its user.
+  // A token is the name of its user, and always a new one.
   links_ = std::make_unique<Links>(run_.plan.config, clock_, *service_, metrics_, [this](std::string_view token) {
-    return Principal{.user = UserId(token), .expires_at_ms = clock_.wall_ms() + kTokenMs};
+    see_time();
+    return Principal{.user = UserId(token), .issued_at_ms = ++issued_ms_, .expires_at_ms = clock_.wall_ms() + kTokenMs};
   });
   if (!engine_->open()) {  // the disk takes nothing
     crash(MemoryDisk::Fate::lost);
@@ -147,6 +148,7 @@ void SimServer::run_round() {
 }
 
 void SimServer::publish(Outcome outcome) {
+  see_time();
   if (discard_outcome_) return;
   watch_.on_published(outcome);
   post([this, outcome = std::move(outcome)]() mutable {

@@ -57,6 +57,8 @@ class SimServer final {
   SimClock& clock() { return clock_; }
 
  private:
+  /// Whoever makes tokens has a clock that was never behind the server's, however that one jumps.
+  void see_time() { issued_ms_ = std::max(issued_ms_, clock_.wall_ms()); }
   struct Session {
     std::shared_ptr<Connection> connection;
     std::unique_ptr<WsLink> link;
@@ -76,6 +78,7 @@ class SimServer final {
   SimClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::shared_ptr<MemoryDisk> backup_;
+  std::int64_t issued_ms_ = 0;
   std::uint32_t epoch_ = 1;
   std::uint64_t life_ = 0;  // counts the starts
   std::uint64_t next_id_ = 1;

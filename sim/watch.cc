@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/world.h"
+#include "store/store_view.h"
 
 namespace tidemark::sim {
 namespace {
@@ -28,6 +29,7 @@ int rank_of(const Entry& row) {
 
 void World::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
+  check_sessions(outcome);
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
@@ -49,6 +51,40 @@ void World::on_published(const Outcome& outcome) {
   }
   for (const Notice& notice : outcome.notices)
     if (notice.entry) check_notice(notice, told[{notice.conversation, notice.entry->seq}]);
+}
+
+/// At most the allowed number of sessions, and nothing of one that is over.
+void World::check_sessions(const Outcome& outcome) {
+  StoreView view(server_.snapshot());
+  std::set<std::pair<UserId, DeviceId>> live;
+  const DevicesConfig& policy = run_.plan.config.devices;
+  for (const UserId& user : users_) {
+    std::map<std::string, std::int64_t> by_platform;
+    std::int64_t count = 0;
+    for (const Device& device : view.devices(user)) {
+      if (!device.live) continue;
+      live.emplace(user, device.id);
+      ++count;
+      ++by_platform[device.platform];
+    }
+    const bool single = policy.policy == DevicePolicy::Kind::single;
+    if (count > (single ? 1 : policy.max)) throw Violation("I14", fmt::format("{} has {} sessions", user.value, count));
+    for (const auto& [platform, same] : by_platform)
+      if (policy.policy == DevicePolicy::Kind::one_per_platform && same > 1)
+        throw Violation("I14", fmt::format("{} has {} sessions of {}", user.value, same, platform));
+  }
+  std::set<std::pair<UserId, DeviceId>> was_live = std::exchange(live_, live);
+  was_live.merge(live);
+  for (const auto& [done, answer, ended] : outcome.answers)
+    for (const EndedSession& each : ended) {
+      was_live.emplace(each.user, each.device);
+      if (each.end == SessionEnd::other_device) run_.hit(Counter::made_room);
+    }
+  for (const Notice& notice : outcome.notices)
+    if (notice.entry && view.device(notice.entry->sender, notice.entry->sender_device) &&
+        !was_live.contains({notice.entry->sender, notice.entry->sender_device}))
+      throw Violation("I14", fmt::format("{}:{} comes from {}, which has no session", notice.conversation.value,
+                                         notice.entry->seq.value, notice.entry->sender_device.value));
 }
 
 /// `told`: of its entry, by this and other notices.

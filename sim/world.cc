@@ -87,6 +87,7 @@ std::string World::fresh_text(const UserId& user) {
 
 void World::act() {
   const auto what = run_.dice.below(100);
+  if (what == 0) return log_out();
   if (what < 12) return act_over_http();
   if (what < 22) return act_of_group();
   if (what < 27) return run_bot(pick_user());
@@ -206,6 +207,18 @@ void World::scroll(SimDevice& device, const ConversationId& id) {
                         [this, further, seq = edge - std::min(edge.value, run_.dice.below(8))] {
                           if (!run_.calm) change_over_http(further, seq);
                         });
+}
+
+/// An operator, or the user elsewhere, logs a device out or removes it, or logs out all.
+void World::log_out() {
+  const SimDevice* device = pick_device();
+  if (device == nullptr || !server_.up()) return;
+  EndSessionsCommand command{device->user(), device->name().device, {}, SessionEnd::logged_out};
+  if (run_.dice.chance(300)) command.end = SessionEnd::removed;
+  if (run_.dice.chance(200)) command = {device->user(), {}, {}, SessionEnd::logged_out};
+  server_.submit(std::move(command), [this](const Result<Reply>& reply) {
+    if (reply) run_.hit(Counter::logouts);
+  });
 }
 
 void World::act_of_group() {
@@ -340,6 +353,9 @@ void World::calm_down() {
   server_.disk().set_full(false);
   server_.disk().fail_recoveries(0);
   server_.disk().fail_write(0);
+  // From here on all devices of a user may be there together.
+  if (std::exchange(run_.plan.config.devices, DevicesConfig{}) != DevicesConfig{} && server_.up())
+    server_.crash(MemoryDisk::Fate::kept);
   if (!server_.up()) server_.start();
   for (SimDevice& device : devices_) {
     device.set_offline(false);

@@ -77,6 +77,7 @@ class World final : public ServerWatch, public DeviceWatch {
   void play();
   void act();
   void act_of_group();
+  void log_out();
   void act_over_http();
   void change_over_http();
   void change_over_http(const ConversationId& id, Seq seq);
@@ -90,6 +91,7 @@ class World final : public ServerWatch, public DeviceWatch {
   void run_bot(const UserId& user);
   void look_at_log();
   void forget_texts(const ConversationId& id, Seq seq);
+  void check_sessions(const Outcome& outcome);
   void check_notice(const Notice& notice, const std::set<UserId>& told) const;
   void check_stored(const SimDevice& device, const replica::StoredRow& row);
   void check_touched(const SimDevice& device, const replica::StoreBatch& batch) const;
@@ -122,6 +124,7 @@ class World final : public ServerWatch, public DeviceWatch {
   GoneTexts gone_{[this](std::uint64_t number) { return book_.lives(number); }};
   std::uint64_t actions_ = 0;
   std::uint64_t texts_ = 0;
+  std::set<std::pair<UserId, DeviceId>> live_;  // devices with a session
   std::map<UserId, Cursor> bot_cursors_;
   std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
 };

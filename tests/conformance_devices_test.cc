@@ -143,12 +143,15 @@ TEST_P(DeviceConformance, S119_TheSameDeviceOnAnotherNetwork) {
   b1.sent(user("a"), "two");
   ASSERT_TRUE(new_link.wait_until([&] { return new_link.pushed.size() == 1; })) << "and nothing comes twice";
   old_link.ack(2);  // late: it acknowledges nothing
-  EXPECT_TRUE(new_link.wait_until([&] { return new_link.pushed.size() == 2; })) << "pushed again, since not acknowledged";
+  EXPECT_TRUE(new_link.wait_until([&] { return new_link.pushed.size() == 2; }))
+      << "pushed again, since not acknowledged";
   EXPECT_EQ(new_link.pushed[1].entry().body().text(), "two");
   new_link.ack(2);
   EXPECT_EQ(kicked(old_link), "REPLACED");
   EXPECT_THAT(old_link.pushed, SizeIs(1));
-  { const WsClient gone = std::move(old_link); }
+  {
+    const WsClient gone = std::move(old_link);
+  }
   EXPECT_TRUE(new_link.send(user("b"), "three").has_sent());
   EXPECT_THAT(new_link.kicks, IsEmpty());
 }
@@ -214,6 +217,30 @@ TEST_P(DeviceConformance, S126_APasswordIsChanged) {
   EXPECT_EQ(admin("POST", "/v1/admin/users/" + user("nobody") + "/logout").status, 404);
 }
 
+TEST_P(DeviceConformance, S126_LocalDataGoesIfItsOwnerWantsThat) {
+  serve();
+  WsClient b1 = device("b");
+  b1.sent(user("a"), "secret");
+  ClientOptions options;
+  options.url = "ws://127.0.0.1:" + std::to_string(server().port()) + "/v1/ws";
+  options.user = user("a");
+  options.dialect = GetParam();
+  options.when_logged_out = WhenLoggedOut::erase;
+  options.token = [&] { return server().newer_token(user("a")); };
+  auto a1 = Client::start(options);
+  ASSERT_TRUE(a1);
+  ASSERT_TRUE((*a1)->wait_settled(patience_ms()));
+  ASSERT_THAT((*a1)->conversations(), SizeIs(1));
+  ASSERT_EQ(admin("POST", "/v1/admin/users/" + user("a") + "/logout").status, 200);
+  while (!(*a1)->conversations().empty()) ASSERT_TRUE((*a1)->next_event(patience_ms()));
+  EXPECT_THAT((*a1)->timeline(ConversationId(chat("a", "b"))).rows, IsEmpty());
+  b1.sent(user("a"), "later");
+  (*a1)->reconnect();  // the user has logged in again
+  while ((*a1)->conversations().empty()) ASSERT_TRUE((*a1)->next_event(patience_ms()));
+  ASSERT_TRUE((*a1)->wait_settled(patience_ms()));
+  EXPECT_THAT((*a1)->timeline(ConversationId(chat("a", "b"))).rows, SizeIs(2));
+}
+
 TEST_P(DeviceConformance, S127_RemovedWhileOffline) {
   serve();
   const std::string token = this->token("a");
@@ -241,7 +268,9 @@ TEST_P(DeviceConformance, F35_OnePhoneAtATime) {
   serve({.settings = {"devices.policy=one_per_platform", "limits.logins_per_minute=60", "limits.logins_burst=60"}});
   const std::string old_token = token("u1");
   const Hello phone_a{.device = "A", .platform = "phone"};
-  { WsClient a = device("u1", phone_a); }
+  {
+    WsClient a = device("u1", phone_a);
+  }
   WsClient desk = device("u1", {.device = "D", .platform = "desktop"});
   const std::string token_b = server().newer_token(user("u1"));
   const Hello phone_b{.device = "B", .platform = "phone"};
@@ -298,6 +327,97 @@ TEST_P(DeviceConformance, DevicesOverTheSocketAndHttpAreTheSame) {
   EXPECT_EQ(admin("DELETE", "/v1/admin/users/" + user("a") + "/devices/A2").status, 200);
   EXPECT_EQ(admin("POST", "/v1/admin/users/" + user("a") + "/devices/A1/logout").status, 200);
   EXPECT_EQ(kicked(a1), "LOGGED_OUT");
+}
+
+TEST_P(DeviceConformance, PresenceAndWhatIsSaidInPassing) {
+  serve();
+  WsClient a1 = device("a");
+  a1.sent(user("b"), "hello");
+  pb::ClientFrame watch;
+  watch.mutable_presence()->add_users(user("b"));
+  watch.mutable_presence()->add_users(user("stranger"));
+  pb::ServerFrame answered = a1.call(watch);
+  ASSERT_EQ(answered.presence().states_size(), 2) << answered.ShortDebugString();
+  EXPECT_FALSE(answered.presence().states(0).online());
+  EXPECT_EQ(answered.presence().states(0).last_seen(), 0) << "never here";
+  {
+    WsClient b1 = device("b");
+    ASSERT_TRUE(a1.wait_until([&] { return !a1.presence.empty(); }));
+    EXPECT_TRUE(a1.presence[0].online());
+    EXPECT_EQ(a1.presence[0].user(), user("b"));
+    pb::ClientFrame typing;
+    typing.mutable_ephemeral()->set_to(user("b"));
+    typing.mutable_ephemeral()->set_type("typing");
+    EXPECT_TRUE(a1.call(typing).has_done());
+    ASSERT_TRUE(b1.wait_until([&] { return !b1.ephemerals.empty(); }));
+    EXPECT_EQ(b1.ephemerals[0].sender(), user("a"));
+    EXPECT_EQ(b1.ephemerals[0].conversation_id(), chat("a", "b"));
+  }
+  ASSERT_TRUE(a1.wait_until([&] { return a1.presence.size() == 2; }));
+  EXPECT_FALSE(a1.presence[1].online());
+  EXPECT_GT(a1.presence[1].last_seen(), 1'700'000'000'000);
+  HttpClient http = this->http();
+  const HttpResponse asked =
+      http.post("/v1/presence", token("b"), "{\"users\":[\"" + user("a") + "\",\"" + user("c") + "\"]}");
+  const auto states = parsed<pb::PresenceList>(asked);
+  ASSERT_EQ(states.states_size(), 2) << asked.body;
+  EXPECT_TRUE(states.states(0).online());
+  EXPECT_FALSE(states.states(1).online());
+  EXPECT_EQ(http.post("/v1/ephemerals", token("b"), "{\"to\":\"" + user("a") + "\",\"type\":\"typing\"}").status, 200);
+  ASSERT_TRUE(a1.wait_until([&] { return !a1.ephemerals.empty(); }));
+  EXPECT_EQ(error_code(http.post("/v1/ephemerals", token("b"), "{\"to\":\"" + user("c") + "\",\"type\":\"t\"}")),
+            "CONVERSATION_NOT_FOUND");
+}
+
+TEST_P(DeviceConformance, PresenceMayBeSwitchedOff) {
+  serve({.settings = {"presence.online=false"}});
+  WsClient a1 = device("a");
+  pb::ClientFrame watch;
+  watch.mutable_presence()->add_users(user("b"));
+  EXPECT_EQ(code_of(a1.call(watch)), "FORBIDDEN");
+}
+
+TEST_P(DeviceConformance, TheClientLibraryTellsWhoIsThereAndWhoTypes) {
+  serve();
+  WsClient b1 = device("b");
+  b1.sent(user("a"), "hello");
+  ClientOptions options;
+  options.url = "ws://127.0.0.1:" + std::to_string(server().port()) + "/v1/ws";
+  options.user = user("a");
+  options.dialect = GetParam();
+  options.token = [&] { return token("a"); };
+  auto a1 = Client::start(options);
+  ASSERT_TRUE(a1);
+  ASSERT_TRUE((*a1)->watch_presence({user("b")}));
+  const auto next = [&]<typename Event>(Event) -> std::optional<Event> {
+    while (auto event = (*a1)->next_event(patience_ms()))
+      if (const auto* found = std::get_if<Event>(&*event)) return *found;
+    return std::nullopt;
+  };
+  const auto online = next(PresenceEvent{});
+  ASSERT_TRUE(online);
+  EXPECT_TRUE(online->online);
+  EXPECT_EQ(online->user, UserId(user("b")));
+  const ConversationId id(chat("a", "b"));
+  ASSERT_TRUE((*a1)->say(id, "typing"));
+  ASSERT_TRUE(b1.wait_until([&] { return !b1.ephemerals.empty(); }));
+  pb::ClientFrame call;
+  call.mutable_ephemeral()->set_conversation_id(id.value);
+  call.mutable_ephemeral()->set_type("call");
+  call.mutable_ephemeral()->set_payload("offer");
+  EXPECT_TRUE(b1.call(call).has_done());
+  const auto passing = next(PassingEvent{});
+  ASSERT_TRUE(passing);
+  EXPECT_EQ(passing->type, "call");
+  EXPECT_EQ(passing->payload, "offer");
+  EXPECT_EQ(passing->conversation, id);
+  (*a1)->set_foreground(false);
+  (void)(*a1)->say(id, "typing");  // behind it on the same connection
+  ASSERT_TRUE(b1.wait_until([&] { return b1.ephemerals.size() == 2; }));
+  EXPECT_TRUE(b1.call(call).has_done());
+  b1.sent(user("a"), "seen even so");
+  ASSERT_TRUE(next(MessageEvent{}));
+  while (auto event = (*a1)->next_event(50)) EXPECT_FALSE(std::holds_alternative<PassingEvent>(*event));
 }
 
 }  // namespace

@@ -176,6 +176,12 @@ void WsClient::take(std::string_view payload) {
     case pb::ServerFrame::kHint:
       hints.push_back(frame->hint().head());
       return;
+    case pb::ServerFrame::kPresence:
+      presence.insert(presence.end(), frame->presence().states().begin(), frame->presence().states().end());
+      return;
+    case pb::ServerFrame::kEphemeral:
+      ephemerals.push_back(frame->ephemeral());
+      return;
     case pb::ServerFrame::kKick:
       kicks.push_back(frame->kick());
       return;

@@ -97,9 +97,8 @@ void add_devices(CLI::App& app, Run& chosen) {
   command->require_subcommand(1);
 
   CLI::App* list = command->add_subcommand("list", "Where the user is logged in, and was");
-  list->callback([flags = flags_of(*list), &chosen] {
-    chosen = [flags] { return show(*flags, {.target = "/v1/devices"}); };
-  });
+  list->callback(
+      [flags = flags_of(*list), &chosen] { chosen = [flags] { return show(*flags, {.target = "/v1/devices"}); }; });
 
   CLI::App* name = command->add_subcommand("rename", "Give a device a name");
   auto named = flags_with_device(*name);

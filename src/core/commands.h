@@ -207,8 +207,8 @@ using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, Add
 
 /// By which login, or token, a command comes: what comes after its end is refused in the round that would commit it.
 struct Session {
-  UserId user;      // empty: nobody's, an administrator's or the server's own
-  DeviceId device;  // may be empty by HTTP
+  UserId user;                                   // empty: nobody's, an administrator's or the server's own
+  DeviceId device;                               // may be empty by HTTP
   std::optional<std::uint64_t> generation = {};  // of the link; nothing: HTTP, which is no login
   std::int64_t token_issued_at = 0;
   bool token_of_device = false;

@@ -33,8 +33,7 @@ Result<void> check_token(const UserHead& user, const std::optional<Device>& devi
 
 Result<void> check_session(View& view, const Session& session) {
   if (session.user.empty()) return {};
-  const auto device =
-      session.device.empty() ? std::optional<Device>() : view.device(session.user, session.device);
+  const auto device = session.device.empty() ? std::optional<Device>() : view.device(session.user, session.device);
   if (!session.generation) return check_token(view.user(session.user), device, session);
   if (device && device->live && device->generation == *session.generation) return {};
   return fail(ErrorCode::SESSION_FENCED);

@@ -220,7 +220,8 @@ TEST_F(Devices, DevicesWithoutASessionAreForgottenInTheEnd) {
 TEST_F(Devices, NamesAndPushTokens) {
   log_in("a");
   log_in("b");
-  const auto change = [&](const std::string& device, std::optional<std::string> name, std::optional<std::string> token) {
+  const auto change = [&](const std::string& device, std::optional<std::string> name,
+                          std::optional<std::string> token) {
     return world_->get<Device>(ChangeDeviceCommand{kUser, DeviceId(device), std::move(name), std::move(token)});
   };
   EXPECT_EQ(change("a", "Anna's phone", "t1").push_token, "t1");

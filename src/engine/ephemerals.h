@@ -18,7 +18,7 @@ struct Ephemeral {
   UserId sender;
   DeviceId sender_device;
   std::string type;
-  std::string payload;            // opaque
+  std::string payload;             // opaque
   std::int64_t expires_at_ms = 0;  // by the steady clock
 };
 

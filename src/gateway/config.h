@@ -52,6 +52,12 @@ struct DevicesConfig {
   bool operator==(const DevicesConfig&) const = default;
 };
 
+struct PresenceConfig {
+  bool online = true;
+  bool last_seen = true;
+  bool operator==(const PresenceConfig&) const = default;
+};
+
 struct StoreConfig {
   std::int64_t cache_bytes = 134'217'728;
   std::int64_t write_buffer_bytes = 67'108'864;
@@ -80,6 +86,7 @@ struct Config {
   TlsConfig tls = {};
   AuthConfig auth = {};
   DevicesConfig devices = {};
+  PresenceConfig presence = {};
   StoreConfig store = {};
   ThreadsConfig threads = {};
   LogConfig log = {};

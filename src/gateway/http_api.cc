@@ -86,6 +86,10 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_logout();
     case HttpOperation::logout_others:
       return frame.mutable_logout_others();
+    case HttpOperation::get_presence:
+      return frame.mutable_presence();
+    case HttpOperation::send_ephemeral:
+      return frame.mutable_ephemeral();
     case HttpOperation::put_user:
       return frame.mutable_put_user();
     case HttpOperation::get_user:

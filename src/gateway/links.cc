@@ -10,6 +10,7 @@
 namespace tidemark {
 namespace {
 constexpr std::int64_t kSeenEveryMs = 5'000;
+constexpr std::size_t kEphemeralsHeld = 32;  // for one user
 }  // namespace
 
 Links::Links(const Config& config, const Clock& clock, Service& service, Metrics& metrics, Authenticate authenticate)
@@ -20,9 +21,13 @@ Links::Links(const Config& config, const Clock& clock, Service& service, Metrics
       authenticate_(std::move(authenticate)),
       welcome_(std::make_unique<pb::ServerFrame>(welcome_template(config))),
       delivery_(*this, delivery_options(config)),
+      ephemerals_(kEphemeralsHeld),
       login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
       device_login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
-      seen_noted_ms_(clock.steady_ms()) {}
+      seen_noted_ms_(clock.steady_ms()) {
+  service_.send_ephemerals_to([this](const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral,
+                                     SessionId sender) { take_ephemeral(users, ephemeral, sender); });
+}
 
 Links::~Links() = default;
 
@@ -53,6 +58,39 @@ void Links::tick() {
   delivery_.tick(now);
   for_each([&](WsLink& link) { end_if_due(link, now); });
   note_seen(now);
+  ephemerals_.tick(now);
+  tell_presence(now);
+}
+
+bool Links::idle(const WsLink& link) const {
+  return !link.blocked() && !delivery_.waiting(link.id());
+}
+
+void Links::tell_presence(std::int64_t now) {
+  for (const SessionId session : service_.presence().due(now)) {
+    WsLink* link = find(session);
+    // Who takes nothing now is told later how things stand then.
+    if (link == nullptr || !idle(*link)) continue;
+    if (const auto states = service_.presence().take(session, now); !states.empty()) link->tell_presence(states);
+  }
+}
+
+void Links::take_ephemeral(const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral, SessionId sender) {
+  for (const UserId& user : users) {
+    const auto found = links_of_.find(user);
+    if (found == links_of_.end()) continue;  // nobody is there: it is gone
+    ephemerals_.hold(user, ephemeral);
+    for (WsLink* link : found->second)
+      if (link->welcomed() && link->foreground() && link->id() != sender && idle(*link))
+        link->tell_ephemeral(*ephemeral);
+  }
+}
+
+void Links::tell_ephemerals(WsLink& link) {
+  for (const Ephemerals::Shared& each : ephemerals_.alive(link.user(), now_ms())) {
+    const bool own = each->sender == link.user() && each->sender_device == link.device();
+    if (!own && idle(link)) link.tell_ephemeral(*each);
+  }
 }
 
 void Links::shut_down() {

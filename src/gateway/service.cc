@@ -126,8 +126,11 @@ Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads 
       tokens_(std::move(tokens)),
       threads_(std::move(threads)),
       metrics_(metrics),
+      limits_(limits),
       message_rate_(limits.messages, limits.users_max),
-      request_rate_(limits.requests, limits.users_max) {}
+      request_rate_(limits.requests, limits.users_max),
+      ephemeral_rate_(limits.ephemerals, limits.users_max),
+      presence_(limits.presence_every_ms) {}
 
 bool Service::changes(const pb::ClientFrame& request) {
   switch (request.operation_case()) {
@@ -202,6 +205,7 @@ Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request
   const std::int64_t now_ms = clock_.steady_ms();
   std::uint32_t wait_ms = request_rate_.take(caller.user.value, now_ms);
   if (wait_ms == 0 && request.has_send()) wait_ms = message_rate_.take(caller.user.value, now_ms);
+  if (wait_ms == 0 && request.has_ephemeral()) wait_ms = ephemeral_rate_.take(caller.user.value, now_ms);
   if (wait_ms == 0) return {};
   return fail(ErrorCode::RATE_LIMITED, "", {}, wait_ms);
 }
@@ -220,6 +224,10 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return history(caller, request, std::move(answer));
     case Operation::kConversations:
       return conversations(caller, request, std::move(answer));
+    case Operation::kPresence:
+      return presence(caller, request, std::move(answer));
+    case Operation::kEphemeral:
+      return ephemeral(caller, request, std::move(answer));
     case Operation::kDevices:
       return devices(caller, request, std::move(answer));
     case Operation::kLogout:

@@ -66,9 +66,14 @@ DeliveryOptions delivery_options(const Config& config) {
 
 ServiceLimits service_limits(const Config& config) {
   const Limits& limits = config.limits;
-  return {{limits.messages_per_second, kSecondMs, limits.messages_burst},
-          {limits.requests_per_second, kSecondMs, limits.requests_burst},
-          size(limits.rate_users_max)};
+  return {.messages = {limits.messages_per_second, kSecondMs, limits.messages_burst},
+          .requests = {limits.requests_per_second, kSecondMs, limits.requests_burst},
+          .ephemerals = {limits.ephemerals_per_second, kSecondMs, limits.ephemerals_burst},
+          .users_max = size(limits.rate_users_max),
+          .watched_max = size(limits.presence_watched_max),
+          .presence_every_ms = limits.presence_every_ms,
+          .shows_online = config.presence.online,
+          .shows_last_seen = config.presence.last_seen};
 }
 
 Rate login_rate(const Config& config) {

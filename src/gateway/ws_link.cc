@@ -82,6 +82,7 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
   // Between hello and welcome requests wait in their order.
   if (frame->has_ack()) return links_.delivery().acknowledge(id_, Mark(frame->ack().mark()), links_.now_ms());
   if (frame->has_heartbeat()) return heartbeat(*frame);
+  if (frame->has_foreground()) return set_foreground(*frame);
   if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
   waiting_bytes_ += frame->ByteSizeLong();
   waiting_->push_back(std::move(frame));
@@ -123,7 +124,8 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   login->token_of_device = !principal->device.empty();
   if (auto admitted = links_.admit_login(principal->user, login->device); !admitted) return refuse(admitted.error());
   state_ = State::logging_in;
-  caller_ = {.user = principal->user, .device = login->device, .install = login->install};
+  foreground_ = !request.background();
+  caller_ = {.user = principal->user, .device = login->device, .install = login->install, .link = id_};
   links_.joined(*this);
   expires_ms_ = principal->expires_at_ms;
   links_.service().engine().submit(*login,
@@ -143,6 +145,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   caller_.generation = login.generation;
   epoch_ = login.head.epoch;
   state_ = State::welcomed;
+  links_.service().presence().up(id_, caller_.user);
   pb::ServerFrame frame = links_.welcome_limits();
   frame.set_id(id);
   pb::Welcome& made = *frame.mutable_welcome();
@@ -156,6 +159,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   made.set_device(caller_.device.value);
   send(frame);
   links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, links_.now_ms());
+  if (state_ == State::welcomed && foreground_) links_.tell_ephemerals(*this);
   if (state_ == State::welcomed) run_waiting();
 }
 
@@ -187,7 +191,9 @@ void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
 void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result) {
   (Service::changes(request) ? void(--changes_running_) : void(read_running_ = false));
   if (state_ != State::welcomed) return;
-  if (result) {
+  if (request.id() == 0) {
+    // It asked for no answer.
+  } else if (result) {
     (*result)->set_id(request.id());
     send(**result);
     if (request.has_sync()) {
@@ -227,6 +233,37 @@ void WsLink::heartbeat(const pb::ClientFrame& frame) {
   made.mutable_heartbeat()->set_head(links_.delivery().head_of(id_).value_or(Mark()).value);
   made.mutable_heartbeat()->set_server_time(links_.wall_ms());
   send(made);
+}
+
+void WsLink::set_foreground(const pb::ClientFrame& frame) {
+  const bool comes = frame.foreground().on() && !foreground_;
+  foreground_ = frame.foreground().on();
+  if (frame.id() != 0) {
+    pb::ServerFrame done;
+    done.set_id(frame.id());
+    done.mutable_done();
+    send(done);
+  }
+  if (comes && state_ == State::welcomed) links_.tell_ephemerals(*this);
+}
+
+void WsLink::tell_presence(const std::vector<PresenceState>& states) {
+  pb::ServerFrame frame;
+  for (const PresenceState& state : states) links_.service().tell_state(state, *frame.mutable_presence());
+  send(frame);
+}
+
+void WsLink::tell_ephemeral(const Ephemeral& ephemeral) {
+  pb::ServerFrame frame;
+  pb::Ephemeral& made = *frame.mutable_ephemeral();
+  made.set_conversation_id(ephemeral.conversation.value);
+  made.set_sender(ephemeral.sender.value);
+  made.set_sender_device(ephemeral.sender_device.value);
+  made.set_type(ephemeral.type);
+  made.set_payload(ephemeral.payload);
+  made.set_lifetime_ms(
+      static_cast<std::uint32_t>(std::max<std::int64_t>(0, ephemeral.expires_at_ms - links_.now_ms())));
+  send(frame);
 }
 
 void WsLink::push(std::span<const PushRef> items) {
@@ -311,6 +348,7 @@ void WsLink::end(std::uint16_t close_code, std::string_view reason) {
 void WsLink::on_closed() {
   if (state_ == State::ended) return;
   links_.note_last_seen(*this);
+  links_.service().presence().down(id_, links_.wall_ms() - (links_.now_ms() - last_input_ms_));
   state_ = State::ended;
   links_.delivery().detach(id_, links_.now_ms());
   links_.left(*this);

@@ -34,6 +34,11 @@ class WsLink final {
   void push(std::span<const PushRef> items);
   void hint(Mark head);
   bool blocked() const;
+  /// What its user's contacts did.
+  void tell_presence(const std::vector<PresenceState>& states);
+  void tell_ephemeral(const Ephemeral& ephemeral);
+  /// Somebody looks at the device.
+  bool foreground() const { return foreground_; }
 
   /// Tells the client why, then ends the link. A terminal kick is not followed by a reconnect.
   enum class Reconnect : std::uint8_t { no, yes };
@@ -70,6 +75,7 @@ class WsLink final {
   void start(std::unique_ptr<pb::ClientFrame> frame);
   void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
   void heartbeat(const pb::ClientFrame& frame);
+  void set_foreground(const pb::ClientFrame& frame);
   void send(const pb::ServerFrame& frame);
   void send_error(std::uint64_t id, const Error& error);
   void send_payload(std::string_view payload);
@@ -82,6 +88,7 @@ class WsLink final {
   const SessionId id_;
   const Dialect dialect_;
   State state_ = State::fresh;
+  bool foreground_ = true;
   bool seen_due_ = false;  // a frame came, or an ack moved, since the last note
   WebSocketCodec codec_;
   std::string bearer_;

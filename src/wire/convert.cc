@@ -544,7 +544,7 @@ void to_pb(const Device& device, const DeviceId& asking, pb::Device& out) {
   out.set_name(device.name);
   out.set_platform(device.platform);
   out.set_app_version(device.app_version);
-  out.set_state(device.live                                 ? pb::DEVICE_STATE_LOGGED_IN
+  out.set_state(device.live                                ? pb::DEVICE_STATE_LOGGED_IN
                 : device.ended == SessionEnd::other_device ? pb::DEVICE_STATE_OTHER_DEVICE
                                                            : pb::DEVICE_STATE_LOGGED_OUT);
   out.set_logged_in_at(device.logged_in_at);

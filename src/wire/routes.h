@@ -52,6 +52,8 @@ enum class HttpOperation : std::uint8_t {
   logout_device,
   logout,
   logout_others,
+  get_presence,
+  send_ephemeral,
   put_user,
   get_user,
   send_as,

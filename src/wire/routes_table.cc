@@ -28,8 +28,8 @@ constexpr std::array kMemberPath = {
     kConversation, RouteParam{.name = "user", .field = "user", .description = "The member; oneself to leave."}};
 constexpr RouteParam kDevice = {.name = "device", .field = "device", .description = "A device's id."};
 constexpr std::array kDevicePath = {kDevice};
-constexpr std::array kUserDevicePath = {
-    RouteParam{.name = "user", .field = "user", .description = "The user's id."}, kDevice};
+constexpr std::array kUserDevicePath = {RouteParam{.name = "user", .field = "user", .description = "The user's id."},
+                                        kDevice};
 constexpr std::array kUserPath = {RouteParam{.name = "user", .field = "user", .description = "The user's id."}};
 
 constexpr std::array kSyncQuery = {
@@ -405,6 +405,24 @@ constexpr std::array kRoutes = {
           .auth = RouteAuth::user,
           .request = "LogoutOthersRequest",
           .response = "DeviceList",
+          .takes_body = true},
+    Route{.operation = HttpOperation::get_presence,
+          .method = "POST",
+          .path = "/v1/presence",
+          .operation_id = "getPresence",
+          .summary = "Tells who of these users is online; a socket may watch them.",
+          .auth = RouteAuth::user,
+          .request = "PresenceRequest",
+          .response = "PresenceList",
+          .takes_body = true},
+    Route{.operation = HttpOperation::send_ephemeral,
+          .method = "POST",
+          .path = "/v1/ephemerals",
+          .operation_id = "sendEphemeral",
+          .summary = "Says something in passing, such as typing, to devices in the foreground; it is not stored.",
+          .auth = RouteAuth::user,
+          .request = "EphemeralRequest",
+          .response = "Done",
           .takes_body = true},
     Route{.operation = HttpOperation::put_user,
           .method = "PUT",

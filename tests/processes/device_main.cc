@@ -131,6 +131,8 @@ class App {
               event.outcome == ChangeOutcome::done ? "done" : "queued");
   }
   void operator()(const replica::LostEvent& event) { log_.line("lost_rows {}", event.conversation.value); }
+  void operator()(const PresenceEvent&) {}
+  void operator()(const PassingEvent&) {}
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
     if (!started_ || !loading(event.conversation)) return;

@@ -100,6 +100,23 @@ struct HistoryEvent {
   std::optional<Error> error;  // it was refused
 };
 
+/// A user who is watched came or went; also the answer to a watch. It holds as long as the link does.
+struct PresenceEvent {
+  UserId user;
+  bool online = false;
+  std::int64_t last_seen = 0;  // while offline, by the server's clock; 0: not known
+};
+
+/// Something said in passing: typing, the signalling of a call.
+struct PassingEvent {
+  ConversationId conversation;
+  UserId sender;
+  DeviceId sender_device;
+  std::string type;
+  std::string payload;
+  std::uint32_t lifetime_ms = 0;  // after that it holds no more
+};
+
 enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
 
 struct LinkEvent {
@@ -109,6 +126,6 @@ struct LinkEvent {
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, LinkEvent>;
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica
