@@ -38,6 +38,10 @@ struct Print {
   void operator()(const RowsGoneEvent& event) const { line(event.conversation, "messages are hidden by now"); }
   void operator()(const ObjectEvent&) const { std::printf("a draft, a setting or a block has changed\n"); }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
+  void operator()(const PresenceEvent& event) const {
+    std::printf("%s is %s\n", event.user.value.c_str(), event.online ? "online" : "offline");
+  }
+  void operator()(const PassingEvent& event) const { line(event.conversation, event.sender.value + ": " + event.type); }
   void operator()(const LinkEvent& event) const {
     if (event.state == LinkState::in_step) std::printf("in step\n");
     if (event.state == LinkState::offline) std::printf("offline: %s\n", client.link_trouble().c_str());

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "core/reads.h"
+#include "sim/judged_world.h"
 #include "sim/run_context.h"
-#include "sim/world.h"
 #include "store/store_view.h"
 
 namespace tidemark::sim {
@@ -19,10 +19,11 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
 void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight);
 }  // namespace
 
-void World::check_arrived() {
+void JudgedWorld::check_arrived() {
   // Two processes of one device end each other's links for ever: only one of them can be in step.
   std::map<std::pair<UserId, DeviceId>, bool> settled;
-  for (const SimDevice& device : devices_) settled[{device.user(), device.name().device}] |= device.settled();
+  for (const SimDevice& device : devices_)
+    if (!thrown_away_.contains(&device)) settled[{device.user(), device.name().device}] |= device.settled();
   for (const auto& [name, arrived] : settled)
     if (!arrived) {
       std::string all = name.first.value + "/" + name.second.value + " is not in step";
@@ -31,9 +32,7 @@ void World::check_arrived() {
           all += "; " + device.name().shown + ": " + device.waits_for();
       throw Violation("I19", all);
     }
-  look_at_log();
-  for (const SimDevice& device : devices_)
-    if (device.settled()) check_device(device);
+  check_devices();
   check_fresh_devices();
   for (const UserId& user : users_) {
     run_bot(user);
@@ -41,16 +40,20 @@ void World::check_arrived() {
   }
 }
 
+void JudgedWorld::check_devices() {
+  look_at_log();
+  for (const SimDevice& device : devices_)
+    if (device.settled()) check_device(device);
+}
+
 /// Old state and what came since are the same as everything at once.
-void World::check_fresh_devices() {
+void JudgedWorld::check_fresh_devices() {
   std::vector<SimDevice*> fresh;
   for (const UserId& user : users_) {
     fresh.push_back(&add_device(user, "new"));
     fresh.back()->start();
   }
-  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
-  while (run_.timeline.step(end)) {
-  }
+  await_fresh_devices();
   for (SimDevice* device : fresh) {
     if (!device->settled()) throw Violation("I19", device->name().shown + " is not in step: " + device->waits_for());
     check_device(*device);
@@ -58,7 +61,13 @@ void World::check_fresh_devices() {
   }
 }
 
-void World::check_bot(const UserId& user) {
+void JudgedWorld::await_fresh_devices() {
+  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
+  while (run_.timeline.step(end)) {
+  }
+}
+
+void JudgedWorld::check_bot(const UserId& user) {
   for (const auto& [id, log] : book_.logs()) {
     const Sight sight = book_.sight(id, user);
     for (const auto& [seq, entry] : log) {
@@ -70,7 +79,7 @@ void World::check_bot(const UserId& user) {
   }
 }
 
-void World::check_device(const SimDevice& device) {
+void JudgedWorld::check_device(const SimDevice& device) {
   for (const auto& [id, stored] : device.store().conversations())
     if (stored.state.only_here()) run_.hit(Counter::only_here);
   check_in_step({device.name().shown, device.user(), device.store()},
@@ -166,7 +175,8 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   StoreView view(truth.snapshot);
   const auto told = read_change(view, truth.params, device.user, id);
   if (!told) fault("I8", "the server does not list it");
-  if (object.unread.count != unread)
+  const std::uint32_t most = truth.params.unread_exact_max;
+  if (object.unread.count != std::min<std::uint64_t>(unread, most) || object.unread.exact != (unread <= most))
     fault("I12", fmt::format("{} unread instead of {}, read to {}; a new device would show {}", object.unread.count,
                              unread, object.read.value, told->unread.count));
   if (last != nullptr && object.preview.seq != last->seq)

@@ -75,8 +75,9 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   bool paused_ = false;
   std::deque<std::string> held_;  // came while paused
   std::size_t in_flight_bytes_ = 0;
-  WebSocketCodec splitter_{WebSocketCodec::Role::client};  // of what the server writes, into frames
-  WebSocketCodec reader_{WebSocketCodec::Role::client};    // of what reaches the device
+  static constexpr WebSocketLimits kLimits{16U << 20, 16U << 20, 256};  // those of the client library
+  WebSocketCodec splitter_{WebSocketCodec::Role::client, kLimits};      // of what the server writes, into frames
+  WebSocketCodec reader_{WebSocketCodec::Role::client, kLimits};        // of what reaches the device
 };
 
 }  // namespace tidemark::sim

@@ -41,6 +41,8 @@ namespace tidemark::sim {
   X(half_open, "connections whose end only one side saw")                        \
   X(slow_consumers, "sockets that took nothing while more was to be sent")       \
   X(kicks, "sessions ended by the server")                                       \
+  X(logouts, "devices logged out or removed")                                    \
+  X(made_room, "devices that had to make room for another")                      \
   X(server_crashes, "crashes of the server between two steps")                   \
   X(crashes_before_sync, "crashes in the midst of a commit, unsynced rows lost") \
   X(crashes_after_sync, "crashes after a commit and before its answers")         \

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/link.h"
 #include "wire/convert_client.h"
 
 namespace tidemark::sim {
@@ -17,7 +18,8 @@ SimDevice::SimDevice(RunContext& run, SimServer& server, DeviceWatch& watch, Nam
       dialect_(run.dice.chance(300) ? Dialect::json : Dialect::binary),
       clock_(run.timeline),
       store_(std::move(store)),
-      backup_(store_) {
+      backup_(store_),
+      waits_(LinkOptions().retry_min_ms, LinkOptions().retry_max_ms) {
   if (run_.plan.clock_jump > 0 && run_.dice.chance(300)) clock_.jump(run_.dice.between(-7'200'000, 7'200'000));
 }
 
@@ -34,7 +36,7 @@ void SimDevice::start() {
       options, store_.image(), [this](const ConversationId& id, Seq seq) { return store_.row(id, seq); });
   tell("starts");
   set_alarm();
-  connect_again();
+  connect_at_once();
 }
 
 void SimDevice::start(const replica::Options& options) {
@@ -89,23 +91,23 @@ void SimDevice::act(Input input) {
 
 void SimDevice::carry_out() {
   replica::Outputs outputs = replica_->take_outputs();
-  const bool dies = run_.strikes(run_.plan.device_crash);
-  const auto point = dies ? run_.dice.below(3) : 3;
+  const std::optional<Death> dies = death(outputs);
   if (!outputs.batch.empty()) {
-    if (point == 0) {
+    if (dies == Death::before_storing) {
       run_.hit(Counter::client_batches_lost);
     } else {
       watch_.on_storing(*this, outputs.batch);
       store_.apply(outputs.batch);
     }
   }
-  if (point > 0 && connection_) {
-    // Dying at point 1 it has sent a part of what it should have.
-    const std::size_t count = point == 1 ? run_.dice.below(outputs.requests.size() + 1) : outputs.requests.size();
-    const HelloExtras extras{name_.user.value, "sim", "1"};
+  if (dies != Death::before_storing && connection_) {
+    std::size_t count = outputs.requests.size();
+    if (dies == Death::half_sent) count = run_.dice.below(count + 1);
+    const HelloExtras extras{name_.user.value, name_.device.value == "d0" ? "phone" : "desk", "1"};
     if (run_.tracing) trace_requests(outputs.requests);
     for (std::size_t i = 0; i < count; ++i)
-      connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));
+      if (watch_.on_request(*this, outputs.requests[i]))
+        connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));
   }
   if (dies) {
     run_.hit(Counter::client_crashes);
@@ -116,10 +118,17 @@ void SimDevice::carry_out() {
     watch_.on_event(*this, event);
     const auto* link = std::get_if<replica::LinkEvent>(&event);
     if (link && link->state == replica::LinkState::refused) retired_ = true;
+    if (link && link->state == replica::LinkState::in_step) waits_.settled();
   }
   if (outputs.close_link) lose_connection();
   if (run_.dice.chance(5)) backup_ = store_;
   set_alarm();
+}
+
+std::optional<SimDevice::Death> SimDevice::death(const replica::Outputs& outputs) {
+  if (dies_at_ && !outputs.batch.empty()) return std::exchange(dies_at_, std::nullopt);
+  if (!run_.strikes(run_.plan.device_crash)) return std::nullopt;
+  return static_cast<Death>(run_.dice.below(3));
 }
 
 void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
@@ -145,9 +154,27 @@ void SimDevice::set_alarm() {
 
 // ------------------------------------------------------------------------------------------------ the connection
 
+bool SimDevice::may_connect() const {
+  return !offline_ && !retired_ && !connection_ && !connecting_;
+}
+
 void SimDevice::connect_again() {
-  if (offline_ || retired_ || connection_ || std::exchange(connecting_, true)) return;
-  later(run_.dice.skewed(0, run_.calm ? 500 : 3'000), [this] {
+  if (!may_connect()) return;
+  const Plan& plan = run_.plan;
+  if (plan.reconnect_max_ms == 0) return connect_in(waits_.next(run_.dice.next()));
+  connect_in(run_.dice.skewed(0, run_.calm ? 500 : plan.reconnect_max_ms));
+}
+
+/// The app was opened, or the network is back.
+void SimDevice::connect_at_once() {
+  if (run_.plan.reconnect_max_ms != 0) return connect_again();
+  waits_.settled();
+  if (may_connect()) connect_in(0);
+}
+
+void SimDevice::connect_in(std::int64_t wait_ms) {
+  connecting_ = true;
+  later(wait_ms, [this] {
     connecting_ = false;
     connect();
   });
@@ -182,8 +209,12 @@ void SimDevice::lose_connection() {
 void SimDevice::on_data(std::string_view message) {
   auto frame = decode_answer(dialect_, message);
   if (!frame) throw Violation("wire", "the server sent what cannot be read: " + frame.error().error.message());
-  if (!watch_.on_answer(*this, *frame)) return;
-  act([&](replica::Replica& replica) { replica.on_frame(now(), std::move(*frame)); });
+  deliver(std::move(*frame));
+}
+
+void SimDevice::deliver(replica::ServerFrame frame) {
+  if (!watch_.on_answer(*this, frame)) return;
+  act([&](replica::Replica& replica) { replica.on_frame(now(), std::move(frame)); });
 }
 
 void SimDevice::set_offline(bool offline) {
@@ -193,14 +224,14 @@ void SimDevice::set_offline(bool offline) {
   if (offline)
     lose_connection();
   else
-    connect_again();
+    connect_at_once();
 }
 
 void SimDevice::wake_up() {
   if (!up() || !std::exchange(retired_, false)) return;
   tell("is opened again");
   lose_connection();
-  connect_again();
+  connect_at_once();
 }
 
 std::string SimDevice::waits_for() const {
@@ -274,6 +305,9 @@ void SimDevice::close(const ConversationId& conversation) {
 }
 void SimDevice::scroll_back(const ConversationId& conversation, Seq before) {
   act([&](replica::Replica& replica) { replica.scroll_back(now(), conversation, before); });
+}
+void SimDevice::scroll_forward(const ConversationId& conversation, Seq after) {
+  act([&](replica::Replica& replica) { replica.scroll_forward(now(), conversation, after); });
 }
 
 void SimDevice::settle_outbox() {

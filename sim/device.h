@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "client/reconnect_waits.h"
 #include "core/replica/memory_store.h"
 #include "core/replica/replica.h"
 #include "sim/server.h"
@@ -20,6 +21,8 @@ class DeviceWatch {
   /// The batch is about to be applied to the device's store.
   virtual void on_storing(SimDevice& device, const replica::StoreBatch& batch) = 0;
   virtual void on_event(SimDevice& device, const replica::Event& event) = 0;
+  /// A request is about to leave. False: it is lost on its first step.
+  virtual bool on_request(SimDevice& device, const replica::Request& request) = 0;
   /// A frame is about to be taken. False: it was lost on its last step.
   virtual bool on_answer(SimDevice& device, replica::ServerFrame& frame) = 0;
   /// The device runs from a copy of what its store was once; or a second one runs from a copy of its store.
@@ -41,6 +44,10 @@ class SimDevice {
   void start();
   void start(const replica::Options& options);
   void crash();
+  /// Where in its work on an input a device dies.
+  enum class Death : std::uint8_t { before_storing, half_sent, before_showing };
+  /// The next input that changes what is stored is its last.
+  void die_at(Death death) { dies_at_ = death; }
   void set_offline(bool offline);
   /// After a kick for good or a refusal: the user opens the app again.
   void wake_up();
@@ -61,7 +68,11 @@ class SimDevice {
   void open(const ConversationId& conversation);
   void close(const ConversationId& conversation);
   void scroll_back(const ConversationId& conversation, Seq before);
+  void scroll_forward(const ConversationId& conversation, Seq after);
   void settle_outbox();  // undecided messages are sent again, failed ones dropped
+
+  /// A frame reaches it, by whatever way it came.
+  void deliver(replica::ServerFrame frame);
 
   const Name& name() const { return name_; }
   const UserId& user() const { return name_.user; }
@@ -75,10 +86,14 @@ class SimDevice {
   template <typename Input>
   void act(Input input);
   void carry_out();
+  std::optional<Death> death(const replica::Outputs& outputs);
   void trace_requests(const std::vector<replica::Request>& requests);
   void later(std::int64_t delay_ms, std::function<void()> act);
   void connect();
+  bool may_connect() const;
   void connect_again();
+  void connect_at_once();
+  void connect_in(std::int64_t wait_ms);
   void lose_connection();
   void on_data(std::string_view message);
   void set_alarm();
@@ -93,6 +108,8 @@ class SimDevice {
   replica::MemoryStore store_;
   replica::MemoryStore backup_;
   std::optional<replica::Options> options_;
+  std::optional<Death> dies_at_;
+  ReconnectWaits waits_;
   std::unique_ptr<replica::Replica> replica_;
   std::shared_ptr<Connection> connection_;
   std::uint64_t life_ = 0;

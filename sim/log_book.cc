@@ -22,6 +22,21 @@ std::string named(const ConversationId& conversation, Seq seq) {
   return fmt::format("{}:{}", conversation.value, seq.value);
 }
 
+/// A user id as it stands in the conversation of two.
+std::string escaped(std::string_view user) {
+  std::string shown;
+  for (const char c : user) {
+    if (c == '_') {
+      shown += "%5F";
+    } else if (c == '%') {
+      shown += "%25";
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
 /// What of an entry never changes once it is appended.
 bool same_origin(const Entry& a, const Entry& b) {
   return a.kind == b.kind && a.sender == b.sender && a.client_msg_id == b.client_msg_id && a.ord == b.ord &&
@@ -36,7 +51,7 @@ ConversationId conversation_in_key(std::string_view key) {
   const auto first = static_cast<std::size_t>(key[1]);
   const std::string_view a = key.substr(2, first);
   const std::string_view b = key.substr(3 + first, static_cast<std::size_t>(key[2 + first]));
-  return ConversationId(std::string(a) + "_" + std::string(b));
+  return ConversationId(escaped(a) + "_" + escaped(b));
 }
 
 bool Sight::sees(Seq seq) const {
@@ -223,7 +238,8 @@ Sight LogBook::sight(const ConversationId& conversation, const UserId& user) con
   Sight sight;
   if (!conversation.value.starts_with("group_")) {
     const auto bar = conversation.value.find('_');
-    if (conversation.value.substr(0, bar) == user.value || conversation.value.substr(bar + 1) == user.value)
+    const std::string name = escaped(user.value);
+    if (conversation.value.substr(0, bar) == name || conversation.value.substr(bar + 1) == name)
       sight.spans.push_back({Seq(1), Seq(1), Seq()});
     return sight;
   }

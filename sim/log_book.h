@@ -96,7 +96,7 @@ class LogBook {
   std::vector<AcknowledgedChange> acknowledged_changes_;
 };
 
-/// The conversation in the key of an entry, as it is shown. For the plain ids of the simulator.
+/// The conversation in the key of an entry, as it is shown.
 ConversationId conversation_in_key(std::string_view key);
 
 }  // namespace tidemark::sim

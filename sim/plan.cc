@@ -24,6 +24,7 @@ Plan draw_plan(Dice& dice) {
   plan.cut = sometimes(dice, 30);
   plan.stall = sometimes(dice, 5);
   plan.half_open = sometimes(dice, 400);
+  plan.reconnect_max_ms = 3'000;  // more connections in a minute than the library would make
   plan.window_bytes = dice.chance(300) ? static_cast<std::size_t>(dice.between(100, 2'000)) : 1 << 20;
   plan.round_max_ms = dice.skewed(0, 60);
   plan.crash_round = sometimes(dice, 40);
@@ -46,6 +47,11 @@ Plan draw_plan(Dice& dice) {
   limits.unanswered_max = dice.between(1, 64);
   limits.sync_bytes_default = limits.sync_bytes_max = dice.between(200, 20'000);
   plan.config.store.round_commands_max = dice.between(1, 40);
+  if (dice.chance(400)) {
+    plan.config.devices.policy = static_cast<DevicePolicy::Kind>(dice.below(3));
+    plan.config.devices.max = dice.between(1, 3);
+    if (dice.chance(200)) plan.config.devices.when_full = DevicePolicy::WhenFull::refuse;
+  }
   return plan;
 }
 

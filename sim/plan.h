@@ -16,6 +16,10 @@ struct Plan {
   std::int64_t busy_ms = 60'000;  // how long users act and faults strike
   std::int64_t action_every_ms = 500;
 
+  // Pages of a bot: small, that there are many.
+  std::int64_t bot_page_max = 4;
+  std::int64_t bot_bytes_max = 200;
+
   // The network.
   std::int64_t latency_max_ms = 50;
   std::uint32_t drop = 0;
@@ -25,6 +29,8 @@ struct Plan {
   std::uint32_t stall = 0;      // of each frame: its direction is silent for a while
   std::uint32_t half_open = 0;  // of each end of a connection: only one side sees it
   std::size_t window_bytes = 1 << 20;
+  std::int64_t reconnect_max_ms =
+      0;  // longest wait of a device between two connections, 0: as the client library waits
 
   // The server.
   std::int64_t round_max_ms = 5;

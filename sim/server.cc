@@ -34,9 +34,10 @@ void SimServer::start() {
                                                      later(run_.dice.skewed(0, 20), [shared] { (*shared)(); });
                                                    }},
                                        service_limits(run_.plan.config), metrics_);
-  // A token is the name of its user.
+  // A token is the name of its user, and always a new one.
   links_ = std::make_unique<Links>(run_.plan.config, clock_, *service_, metrics_, [this](std::string_view token) {
-    return Principal{.user = UserId(token), .expires_at_ms = clock_.wall_ms() + kTokenMs};
+    see_time();
+    return Principal{.user = UserId(token), .issued_at_ms = ++issued_ms_, .expires_at_ms = clock_.wall_ms() + kTokenMs};
   });
   if (!engine_->open()) {  // the disk takes nothing
     crash(MemoryDisk::Fate::lost);
@@ -64,6 +65,11 @@ void SimServer::crash(MemoryDisk::Fate fate) {
   warm_.reset();
   round_queued_ = false;
   disk_->crash(fate);
+}
+
+void SimServer::stop() {
+  links_->shut_down();
+  later(1, [this] { crash(MemoryDisk::Fate::kept); });  // its last words leave first
 }
 
 void SimServer::restore() {
@@ -106,40 +112,61 @@ void SimServer::wake() {
   later(run_.dice.skewed(0, run_.plan.round_max_ms), [this] { run_round(); });
 }
 
-void SimServer::run_round() {
-  round_queued_ = false;
-  bool dies = false;
-  auto fate = MemoryDisk::Fate::lost;
+RoundFault SimServer::any_fault() {
+  using Fate = MemoryDisk::Fate;
+  const auto any_fate = [this] { return run_.dice.chance(500) ? Fate::lost : Fate::kept; };
+  RoundFault fault;
   if (run_.strikes(run_.plan.crash_round)) {
-    dies = discard_outcome_ = true;
-    if (run_.dice.chance(500)) {
-      // In the midst of the commit: what was written may have reached the disk or not.
-      fate = run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept;
-      disk_->fail_sync(static_cast<std::uint64_t>(run_.dice.between(1, 2)), fate);
-      run_.hit(Counter::crashes_before_sync);
-    } else {
+    if (!run_.dice.chance(500)) {
+      fault.dies = RoundFault::Death::before_telling;
       run_.hit(Counter::crashes_after_sync);
+      return fault;
     }
+    // In the midst of the commit: what was written may have reached the disk or not.
+    fault.dies = RoundFault::Death::in_commit;
+    fault.unsynced = any_fate();
+    fault.fails_sync = static_cast<std::uint64_t>(run_.dice.between(1, 2));
+    run_.hit(Counter::crashes_before_sync);
   } else if (run_.strikes(run_.plan.fail_round)) {
     if (run_.dice.chance(500)) {
-      disk_->fail_write(1);
+      fault.fails_write = true;
       run_.hit(Counter::failed_writes);
     } else {
-      disk_->fail_sync(1, run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept);
+      fault.unsynced = any_fate();
+      fault.fails_sync = 1;
       run_.hit(Counter::failed_syncs);
     }
-    disk_->fail_recoveries(run_.dice.below(3));
+    fault.fails_recoveries = run_.dice.below(3);
   }
+  return fault;
+}
+
+void SimServer::arm(const RoundFault& fault) {
+  if (fault.fails_write) disk_->fail_write(1);
+  if (fault.fails_sync > 0) disk_->fail_sync(fault.fails_sync, fault.unsynced);
+  const bool lives_on = fault.dies == RoundFault::Death::none && (fault.fails_write || fault.fails_sync > 0);
+  if (lives_on) disk_->fail_recoveries(fault.fails_recoveries);
+}
+
+void SimServer::die(MemoryDisk::Fate unsynced) {
+  crash(unsynced);
+  // A round of one commit has left the second armed.
+  disk_->fail_sync(0, unsynced);
+  run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
+    if (!up()) start();
+  });
+}
+
+void SimServer::run_round() {
+  using Death = RoundFault::Death;
+  round_queued_ = false;
+  const RoundFault fault = next_fault_ ? *std::exchange(next_fault_, std::nullopt) : any_fault();
+  if (fault.dies == Death::before_round) return die(fault.unsynced);
+  arm(fault);
+  discard_outcome_ = fault.dies == Death::in_commit || fault.dies == Death::before_telling;
   const bool more = engine_->run_round();
-  if (dies) {
-    crash(fate);
-    disk_->fail_sync(0, fate);  // a round of one commit has left it armed
-    discard_outcome_ = false;
-    run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
-      if (!up()) start();
-    });
-    return;
-  }
+  discard_outcome_ = false;
+  if (fault.dies != Death::none) return die(fault.unsynced);
   const bool writable = engine_->status().writable;
   if (writable && !was_writable_) run_.hit(Counter::recoveries);
   was_writable_ = writable;
@@ -147,6 +174,7 @@ void SimServer::run_round() {
 }
 
 void SimServer::publish(Outcome outcome) {
+  see_time();
   if (discard_outcome_) return;
   watch_.on_published(outcome);
   post([this, outcome = std::move(outcome)]() mutable {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "engine/engine.h"
@@ -30,6 +31,22 @@ class ServerWatch {
   virtual void on_dying() = 0;
 };
 
+/// What strikes in a commit round.
+struct RoundFault {
+  enum class Death : std::uint8_t {
+    none,
+    before_round,     // what was received waits still
+    in_commit,        // as the other members say
+    before_telling,   // it is durable, and nobody was told
+    before_delivery,  // it is published inside the process, and nothing of it has left
+  };
+  Death dies = Death::none;
+  bool fails_write = false;
+  std::uint64_t fails_sync = 0;  // this commit of the round, from 1
+  MemoryDisk::Fate unsynced = MemoryDisk::Fate::lost;
+  std::uint64_t fails_recoveries = 0;
+};
+
 class SimServer final {
  public:
   SimServer(RunContext& run, ServerWatch& watch);
@@ -38,6 +55,10 @@ class SimServer final {
   /// The process dies; unsynced bytes have the given fate.
   void crash(MemoryDisk::Fate fate);
   bool up() const { return engine_ != nullptr; }
+  /// Tells its devices that it stops, and stops.
+  void stop();
+  /// It starts again by itself if it dies of it.
+  void strike_next_round(RoundFault fault) { next_fault_ = fault; }
   /// Keeps a copy of the disk as it is.
   void back_up() { backup_ = disk_->copy(); }
   /// Puts the last copy back, under a new epoch. REQUIRES: it is down, and there is one.
@@ -57,6 +78,8 @@ class SimServer final {
   SimClock& clock() { return clock_; }
 
  private:
+  /// Whoever makes tokens has a clock that was never behind the server's, however that one jumps.
+  void see_time() { issued_ms_ = std::max(issued_ms_, clock_.wall_ms()); }
   struct Session {
     std::shared_ptr<Connection> connection;
     std::unique_ptr<WsLink> link;
@@ -64,6 +87,9 @@ class SimServer final {
   /// Runs `act` in `delay_ms` unless the process has died by then.
   void later(std::int64_t delay_ms, std::function<void()> act);
   void wake();
+  RoundFault any_fault();
+  void arm(const RoundFault& fault);
+  void die(MemoryDisk::Fate unsynced);
   void run_round();
   void publish(Outcome outcome);
   void post(Task task);
@@ -76,9 +102,11 @@ class SimServer final {
   SimClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::shared_ptr<MemoryDisk> backup_;
+  std::int64_t issued_ms_ = 0;
   std::uint32_t epoch_ = 1;
   std::uint64_t life_ = 0;  // counts the starts
   std::uint64_t next_id_ = 1;
+  std::optional<RoundFault> next_fault_;
   Metrics metrics_;
 
   // Of the present process.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "sim/world.h"
+#include "core/reads.h"
+#include "sim/judged_world.h"
+#include "store/store_view.h"
 
 namespace tidemark::sim {
 namespace {
@@ -24,10 +26,24 @@ int rank_of(const Entry& row) {
 
 }  // namespace
 
+JudgedWorld::JudgedWorld(RunContext& run) : run_(run), server_(run, *this) {
+  run_.leaving = [this](std::string_view bytes) {
+    if (const auto text = gone_.find_in(bytes))
+      throw Violation("I11", fmt::format("text {} leaves the server after it was taken back", *text));
+  };
+}
+
+SimDevice& JudgedWorld::add_device(const UserId& user, const std::string& name) {
+  replica::Dice dice({run_.dice.next(), run_.dice.next() | 1});
+  return devices_.emplace_back(run_, server_, *this, SimDevice::Name{user, DeviceId(name), user.value + "/" + name},
+                               replica::MemoryStore(user, DeviceId(name), InstallId(dice.install_id())));
+}
+
 // --------------------------------------------------------------------------------------------------- the server
 
-void World::on_published(const Outcome& outcome) {
+void JudgedWorld::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
+  check_sessions(outcome);
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
@@ -38,7 +54,7 @@ void World::on_published(const Outcome& outcome) {
     for (const Receiver& receiver : notice.receivers)
       told[{notice.conversation, notice.entry->seq}].insert(receiver.user);
   }
-  for (const auto& [done, answer] : outcome.answers) {
+  for (const auto& [done, answer, ended] : outcome.answers) {
     if (!answer) continue;
     const auto* sent = std::get_if<SentReply>(&*answer);
     if (sent == nullptr) continue;
@@ -51,8 +67,42 @@ void World::on_published(const Outcome& outcome) {
     if (notice.entry) check_notice(notice, told[{notice.conversation, notice.entry->seq}]);
 }
 
+/// At most the allowed number of sessions, and nothing of one that is over.
+void JudgedWorld::check_sessions(const Outcome& outcome) {
+  StoreView view(server_.snapshot());
+  std::set<std::pair<UserId, DeviceId>> live;
+  const DevicesConfig& policy = run_.plan.config.devices;
+  for (const UserId& user : users_) {
+    std::map<std::string, std::int64_t> by_platform;
+    std::int64_t count = 0;
+    for (const Device& device : view.devices(user)) {
+      if (!device.live) continue;
+      live.emplace(user, device.id);
+      ++count;
+      ++by_platform[device.platform];
+    }
+    const bool single = policy.policy == DevicePolicy::Kind::single;
+    if (count > (single ? 1 : policy.max)) throw Violation("I14", fmt::format("{} has {} sessions", user.value, count));
+    for (const auto& [platform, same] : by_platform)
+      if (policy.policy == DevicePolicy::Kind::one_per_platform && same > 1)
+        throw Violation("I14", fmt::format("{} has {} sessions of {}", user.value, same, platform));
+  }
+  std::set<std::pair<UserId, DeviceId>> was_live = std::exchange(live_, live);
+  was_live.merge(live);
+  for (const auto& [done, answer, ended] : outcome.answers)
+    for (const EndedSession& each : ended) {
+      was_live.emplace(each.user, each.device);
+      if (each.end == SessionEnd::other_device) run_.hit(Counter::made_room);
+    }
+  for (const Notice& notice : outcome.notices)
+    if (notice.entry && view.device(notice.entry->sender, notice.entry->sender_device) &&
+        !was_live.contains({notice.entry->sender, notice.entry->sender_device}))
+      throw Violation("I14", fmt::format("{}:{} comes from {}, which has no session", notice.conversation.value,
+                                         notice.entry->seq.value, notice.entry->sender_device.value));
+}
+
 /// `told`: of its entry, by this and other notices.
-void World::check_notice(const Notice& notice, const std::set<UserId>& told) const {
+void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& told) const {
   const Entry& entry = *notice.entry;
   const std::string named = fmt::format("{}:{}", notice.conversation.value, entry.seq.value);
   if (book_.entry(notice.conversation, entry.seq) == nullptr)
@@ -70,30 +120,30 @@ void World::check_notice(const Notice& notice, const std::set<UserId>& told) con
 }
 
 /// From now on what these recalls took back is nowhere in what leaves.
-void World::on_telling(const Outcome& outcome) {
+void JudgedWorld::on_telling(const Outcome& outcome) {
   for (const Notice& notice : outcome.notices)
     if (notice.entry && kills(notice.entry->kind)) forget_texts(notice.conversation, notice.entry->target);
 }
 
-void World::on_started() {
+void JudgedWorld::on_started() {
   look_at_log();
   for (const auto& [id, log] : book_.logs())
     for (const auto& [seq, entry] : log)
       if (entry.dead()) forget_texts(id, seq);
 }
 
-void World::forget_texts(const ConversationId& id, Seq seq) {
+void JudgedWorld::forget_texts(const ConversationId& id, Seq seq) {
   for (const auto& [revision, text] : book_.texts(id, seq))
     if (!book_.says(text)) gone_.add(text);
 }
 
-void World::look_at_log() {
+void JudgedWorld::look_at_log() {
   book_.read(*server_.snapshot());
 }
 
 // --------------------------------------------------------------------------------------------------- the devices
 
-void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
+void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
   Seen& seen = seen_[&device];
   if (batch.device) {
     // Across an epoch states may go down.
@@ -130,7 +180,7 @@ void World::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
 }
 
 /// A row is one that the log had at some time, and may be seen.
-void World::check_stored(const SimDevice& device, const replica::StoredRow& row) {
+void JudgedWorld::check_stored(const SimDevice& device, const replica::StoredRow& row) {
   const ConversationId& id = row.conversation;
   const Entry& entry = *row.entry;
   if (!knows_of_restores(device, id)) return;
@@ -153,7 +203,7 @@ void World::check_stored(const SimDevice& device, const replica::StoredRow& row)
 }
 
 /// Until it does, what it holds and takes is of a server that is no more.
-bool World::knows_of_restores(const SimDevice& device, const ConversationId& id) const {
+bool JudgedWorld::knows_of_restores(const SimDevice& device, const ConversationId& id) const {
   const auto* stored = device.store().conversation(id);
   const replica::DeviceState& state = device.store().device();
   const std::uint32_t epoch = state.pass.snapshot ? state.pass.epoch.number : state.cursor.epoch.number;
@@ -161,7 +211,7 @@ bool World::knows_of_restores(const SimDevice& device, const ConversationId& id)
 }
 
 /// A row whose last change lies up to `touched` is as that has left it, and no row goes back.
-void World::check_touched(const SimDevice& device, const replica::StoreBatch& batch) const {
+void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBatch& batch) const {
   const auto after = [&](const ConversationId& id, Seq seq) -> const replica::StoredRow* {
     const auto fresh = std::ranges::find_if(batch.rows.rbegin(), batch.rows.rend(), [&](const auto& row) {
       return row.note.seq == seq && row.conversation == id;
@@ -211,7 +261,7 @@ void World::check_touched(const SimDevice& device, const replica::StoreBatch& ba
   }
 }
 
-void World::on_event(SimDevice& device, const replica::Event& event) {
+void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
   if (const auto* message = std::get_if<replica::MessageEvent>(&event)) {
     device.tell(fmt::format("{} {}:{} {}{}", message->appeared ? "shows" : "changes", message->conversation.value,
                             message->entry->seq.value, message->entry->dead() ? "(dead)" : message->entry->body.text,
@@ -244,7 +294,7 @@ void World::on_event(SimDevice& device, const replica::Event& event) {
     device.tell(fmt::format("link {}", static_cast<int>(link->state)));
 }
 
-bool World::on_answer(SimDevice& device, replica::ServerFrame& frame) {
+bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
   if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
@@ -276,7 +326,7 @@ bool World::on_answer(SimDevice& device, replica::ServerFrame& frame) {
 }
 
 /// What had changed while it was on its way.
-void World::count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page) {
+void JudgedWorld::count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page) {
   const auto found = device.engine().conversations().find(page.conversation);
   if (found == device.engine().conversations().end() || found->second.pull != request) return;
   const replica::Held& held = found->second;
@@ -288,7 +338,7 @@ void World::count_page(const SimDevice& device, std::uint64_t request, const His
 }
 
 /// A recall or an edit that a device is told to be done has to stay done.
-void World::note_change(const SimDevice& device, const MutatedReply& reply) {
+void JudgedWorld::note_change(const SimDevice& device, const MutatedReply& reply) {
   const auto& open = device.store().mutations();
   const auto found = open.find(reply.number);
   if (found == open.end() || found->second.conversation != reply.conversation) return;
@@ -305,21 +355,67 @@ void World::note_change(const SimDevice& device, const MutatedReply& reply) {
   }
 }
 
-void World::on_restored(SimDevice& device) {
+void JudgedWorld::on_restored(SimDevice& device) {
   Seen& seen = seen_[&device];
   seen = {};
   seen.stepped_back = true;
 }
 
-void World::on_cloned(SimDevice& device) {
-  if (devices_.size() > 12) return;
-  SimDevice& clone = devices_.emplace_back(
-      run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
-      device.store());
-  seen_[&clone].stepped_back = true;
-  run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
-    if (!clone.up()) clone.start();
-  });
+// ------------------------------------------------------------------------------------------------------- backups
+
+void JudgedWorld::back_up_server() {
+  look_at_log();
+  server_.back_up();
+  backup_ = book_;
+}
+
+void JudgedWorld::restore_server() {
+  run_.hit(Counter::restores);
+  if (server_.up()) server_.crash(MemoryDisk::Fate::lost);
+  server_.restore();
+  book_.restore(*backup_);
+  // A recall may be lost too: then its text is there again.
+  gone_.clear();
+  bot_cursors_.clear();
+  bot_messages_.clear();
+}
+
+// ------------------------------------------------------------------------------------------------------- the bot
+
+/// A page of bodies "all", and the next ones later, whatever happens in between.
+void JudgedWorld::run_bot(const UserId& user) {
+  if (!server_.up()) return;
+  const auto query = std::make_shared<SyncQuery>();
+  query->user = user;
+  query->cursor = bot_cursors_[user];
+  query->bodies = Bodies::all;
+  query->limit = static_cast<std::uint32_t>(run_.dice.between(1, run_.plan.bot_page_max));
+  query->byte_budget = static_cast<std::uint64_t>(run_.dice.between(1, run_.plan.bot_bytes_max));
+  // One run at a time: a second one would take the same messages again.
+  std::vector<std::pair<ConversationId, Seq>> taken;
+  for (int pages = 0; pages < 100'000; ++pages) {
+    StoreView view(server_.snapshot());
+    const auto page = read_sync(view, server_.params(), *query);
+    if (!page) throw Violation("I15", "a bot's page is refused: " + page.error().message());
+    for (const Change& change : page->changes)
+      for (const Entry& entry : change.messages) {
+        taken.emplace_back(change.conversation, entry.seq);
+        if (gone_.find_in(entry.body.text)) throw Violation("I11", "a bot gets a text that was taken back");
+      }
+    if (page->resume_conversation.empty()) {
+      bot_cursors_[user] = page->next;
+      break;
+    }
+    query->p0 = page->p0;
+    query->p0_round = page->p0_round;
+    query->resume_conversation = page->resume_conversation;
+    query->resume_after = page->resume_after;
+  }
+  run_.hit(Counter::bot_runs);
+  for (const auto& message : taken)
+    if (++bot_messages_[user][message] > 1)
+      throw Violation("I15",
+                      fmt::format("{}'s bot got {}:{} twice", user.value, message.first.value, message.second.value));
 }
 
 }  // namespace tidemark::sim

@@ -5,17 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/reads.h"
 #include "core/uuid7.h"
-#include "store/store_view.h"
 
 namespace tidemark::sim {
-World::World(RunContext& run, const RunOptions& options) : run_(run), options_(options), server_(run, *this) {
-  run_.leaving = [this](std::string_view bytes) {
-    if (const auto text = gone_.find_in(bytes))
-      throw Violation("I11", fmt::format("text {} leaves the server after it was taken back", *text));
-  };
-}
 
 void World::populate() {
   constexpr std::array kNames{"10", "9", "ann", "zoe"};
@@ -25,12 +17,6 @@ void World::populate() {
     const auto count = run_.dice.between(1, run_.plan.devices_max);
     for (std::int64_t k = 0; k < count; ++k) add_device(user, "d" + std::to_string(k)).start();
   }
-}
-
-SimDevice& World::add_device(const UserId& user, const std::string& name) {
-  replica::Dice dice({run_.dice.next(), run_.dice.next() | 1});
-  return devices_.emplace_back(run_, server_, *this, SimDevice::Name{user, DeviceId(name), user.value + "/" + name},
-                               replica::MemoryStore(user, DeviceId(name), InstallId(dice.install_id())));
 }
 
 void World::run() {
@@ -87,6 +73,7 @@ std::string World::fresh_text(const UserId& user) {
 
 void World::act() {
   const auto what = run_.dice.below(100);
+  if (what == 0) return log_out();
   if (what < 12) return act_over_http();
   if (what < 22) return act_of_group();
   if (what < 27) return run_bot(pick_user());
@@ -208,6 +195,18 @@ void World::scroll(SimDevice& device, const ConversationId& id) {
                         });
 }
 
+/// An operator, or the user elsewhere, logs a device out or removes it, or logs out all.
+void World::log_out() {
+  const SimDevice* device = pick_device();
+  if (device == nullptr || !server_.up()) return;
+  EndSessionsCommand command{device->user(), device->name().device, {}, SessionEnd::logged_out};
+  if (run_.dice.chance(300)) command.end = SessionEnd::removed;
+  if (run_.dice.chance(200)) command = {device->user(), {}, {}, SessionEnd::logged_out};
+  server_.submit(std::move(command), [this](const Result<Reply>& reply) {
+    if (reply) run_.hit(Counter::logouts);
+  });
+}
+
 void World::act_of_group() {
   if (!server_.up()) return;
   const auto ignore = [](Result<Reply>) {};
@@ -297,12 +296,8 @@ void World::every_second() {
       if (!server_.up()) server_.start();
     });
   }
-  if (server_.up() && run_.plan.restore > 0 && run_.dice.chance(60)) {
-    look_at_log();
-    server_.back_up();
-    backup_ = book_;
-  }
-  if (backup_ && run_.strikes(run_.plan.restore)) restore_server();
+  if (server_.up() && run_.plan.restore > 0 && run_.dice.chance(60)) back_up_server();
+  if (backup_ && run_.strikes(run_.plan.restore)) put_back();
   if (run_.strikes(run_.plan.disk_full)) {
     run_.hit(Counter::full_disks);
     run_.tell("the disk is full");
@@ -319,16 +314,9 @@ void World::every_second() {
     if (run_.strikes(run_.plan.device_offline)) device.set_offline(!device.offline());
 }
 
-void World::restore_server() {
-  run_.hit(Counter::restores);
-  if (server_.up()) server_.crash(MemoryDisk::Fate::lost);
-  server_.restore();
-  book_.restore(*backup_);
-  // A recall may be lost too: then its text is there again.
-  gone_.clear();
+void World::put_back() {
+  restore_server();
   std::erase_if(groups_, [this](const ConversationId& id) { return book_.log(id).empty(); });
-  bot_cursors_.clear();
-  bot_messages_.clear();
   run_.timeline.after(run_.dice.skewed(1, 5'000), [this] {
     if (!server_.up()) server_.start();
   });
@@ -340,6 +328,9 @@ void World::calm_down() {
   server_.disk().set_full(false);
   server_.disk().fail_recoveries(0);
   server_.disk().fail_write(0);
+  // From here on all devices of a user may be there together.
+  if (std::exchange(run_.plan.config.devices, DevicesConfig{}) != DevicesConfig{} && server_.up())
+    server_.crash(MemoryDisk::Fate::kept);
   if (!server_.up()) server_.start();
   for (SimDevice& device : devices_) {
     device.set_offline(false);
@@ -355,82 +346,15 @@ void World::calm_down() {
     });
 }
 
-// --------------------------------------------------------------------------------------------------------- traces
-
-void World::trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
-  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
-    device.tell(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),
-                            welcome->head.mark.value, welcome->behind));
-  if (const auto* hint = std::get_if<replica::Hint>(&frame.answer))
-    device.tell(fmt::format("is told of mark {}", hint->head.value));
-  if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
-    const SyncPage& page = sync->page;
-    device.tell(fmt::format("gets ({}, {}] of the index, p0 {}, head {}{}", page.after.value, page.to.value,
-                            page.p0.value, page.head.value, page.more ? ", more" : ""));
-    for (const Change& change : page.changes)
-      device.tell(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
-                              change.head_seq.value, change.read.value, change.unread.count));
-  }
-  const auto list = [](const std::vector<Entry>& rows) {
-    std::string all;
-    for (const Entry& row : rows)
-      all += fmt::format(" {}{}", row.seq.value,
-                         row.dead()     ? "-"
-                         : row.revision ? fmt::format("e{}", row.revision.value)
-                                        : "");
-    return all;
-  };
-  if (const auto* page = std::get_if<ConversationPage>(&frame.answer))
-    device.tell(fmt::format("gets news of {}: ({}, {}], covers ({}, {}], changed{} (to {}), new{}",
-                            page->conversation.value, page->after.value, page->to.value, page->covers.after.value,
-                            page->covers.to.value, list(page->touched), page->touch_cursor.value,
-                            list(page->messages)));
-  if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
-    device.tell(fmt::format("gets history of {}: ({}, {}] as of {}:{}", page->conversation.value,
-                            page->covers.after.value, page->covers.to.value, page->as_of.value, list(page->messages)));
-  if (const auto* push = std::get_if<replica::Push>(&frame.answer))
-    for (const PushItem& item : push->items)
-      device.tell(fmt::format("is pushed ({}, {}] {}:{}{}", item.index_after.value, item.index_to.value,
-                              item.conversation.value, item.entry ? item.entry->seq.value : 0,
-                              item.summary ? " with the summary" : ""));
-}
-
-// ------------------------------------------------------------------------------------------------------- the bot
-
-/// A page of bodies "all", and the next ones later, whatever happens in between.
-void World::run_bot(const UserId& user) {
-  if (!server_.up()) return;
-  const auto query = std::make_shared<SyncQuery>();
-  query->user = user;
-  query->cursor = bot_cursors_[user];
-  query->bodies = Bodies::all;
-  query->limit = static_cast<std::uint32_t>(run_.dice.between(1, 4));
-  query->byte_budget = static_cast<std::uint64_t>(run_.dice.between(1, 200));
-  // One run at a time: a second one would take the same messages again.
-  std::vector<std::pair<ConversationId, Seq>> taken;
-  for (int pages = 0; pages < 1'000; ++pages) {
-    StoreView view(server_.snapshot());
-    const auto page = read_sync(view, server_.params(), *query);
-    if (!page) throw Violation("I15", "a bot's page is refused: " + page.error().message());
-    for (const Change& change : page->changes)
-      for (const Entry& entry : change.messages) {
-        taken.emplace_back(change.conversation, entry.seq);
-        if (gone_.find_in(entry.body.text)) throw Violation("I11", "a bot gets a text that was taken back");
-      }
-    if (page->resume_conversation.empty()) {
-      bot_cursors_[user] = page->next;
-      break;
-    }
-    query->p0 = page->p0;
-    query->p0_round = page->p0_round;
-    query->resume_conversation = page->resume_conversation;
-    query->resume_after = page->resume_after;
-  }
-  run_.hit(Counter::bot_runs);
-  for (const auto& message : taken)
-    if (++bot_messages_[user][message] > 1)
-      throw Violation("I15",
-                      fmt::format("{}'s bot got {}:{} twice", user.value, message.first.value, message.second.value));
+void World::on_cloned(SimDevice& device) {
+  if (devices_.size() > 12) return;
+  SimDevice& clone = devices_.emplace_back(
+      run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
+      device.store());
+  seen_[&clone].stepped_back = true;
+  run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
+    if (!clone.up()) clone.start();
+  });
 }
 
 }  // namespace tidemark::sim

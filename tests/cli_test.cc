@@ -82,6 +82,22 @@ TEST_F(Cli, EditsAndRecallsWhatWasSent) {
   EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, Not(HasSubstr("right now")));
 }
 
+TEST_F(Cli, DevicesAreListedNamedAndLoggedOut) {
+  EXPECT_EQ(run({"devices", "list"}, "--user", "alice").out, "no devices\n");
+  ASSERT_EQ(this->chat("alice", "bob", "hello\n").exit_code, 0);
+  const std::string list = run({"devices", "list"}, "--user", "alice").out;
+  const std::string device = list.substr(list.find('\n') + 1, list.find(' ', list.find('\n')) - list.find('\n') - 1);
+  EXPECT_THAT(list, HasSubstr("logged in"));
+  const Finished named = run({"devices", "rename", device, "The", "desk"}, "--user", "alice");
+  EXPECT_EQ(named.out, device + "  is called The desk\n") << named.err;
+  EXPECT_THAT(run({"devices", "logout", device}, "--user", "alice").out,
+              AllOf(HasSubstr("The desk"), HasSubstr("logged out")));
+  EXPECT_EQ(run({"devices", "remove", device}, "--user", "alice").out, "no devices\n");
+  EXPECT_THAT(run({"devices", "logout", device}, "--user", "alice").err,
+              StartsWith("tidemark: DEVICE_NOT_FOUND (device): "));
+  EXPECT_EQ(run({"devices"}, "--user", "alice").exit_code, 2);
+}
+
 TEST_F(Cli, HistoryGoesBackPageByPageOrAllAtOnce) {
   for (int i = 1; i <= 5; ++i) ASSERT_EQ(send("alice", {"bob", "text", std::to_string(i)}).exit_code, 0);
   const Finished page = run({"history", "alice_bob", "--limit", "2"}, "--user", "bob");

@@ -240,6 +240,12 @@ std::string ServerProcess::admin_token() const {
   return keys().mint(UserId("operator"), {.kind = TokenKind::admin}, wall_ms()).value();
 }
 
+std::string ServerProcess::newer_token(const std::string& user, const MintOptions& options) const {
+  const std::int64_t before_ms = wall_ms();
+  while (wall_ms() == before_ms) sleep_ms(1);
+  return token(user, options);
+}
+
 std::string ServerProcess::expired_token(const std::string& user) const {
   return keys().mint(UserId(user), {.ttl_seconds = 60}, wall_ms() - 2 * 60'000).value();
 }

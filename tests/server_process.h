@@ -81,6 +81,8 @@ class ServerProcess {
 
   std::string token(const std::string& user, const MintOptions& options = {}) const;
   std::string admin_token() const;
+  /// A token that is later than all that the server has noted before.
+  std::string newer_token(const std::string& user, const MintOptions& options = {}) const;
   /// A token whose time was over a minute before now.
   std::string expired_token(const std::string& user) const;
 

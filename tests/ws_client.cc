@@ -176,6 +176,12 @@ void WsClient::take(std::string_view payload) {
     case pb::ServerFrame::kHint:
       hints.push_back(frame->hint().head());
       return;
+    case pb::ServerFrame::kPresence:
+      presence.insert(presence.end(), frame->presence().states().begin(), frame->presence().states().end());
+      return;
+    case pb::ServerFrame::kEphemeral:
+      ephemerals.push_back(frame->ephemeral());
+      return;
     case pb::ServerFrame::kKick:
       kicks.push_back(frame->kick());
       return;
@@ -209,7 +215,7 @@ pb::ServerFrame WsClient::hello(std::string_view token, const Hello& hello) {
   request.set_token(std::string(token));
   request.set_device(hello.device);
   request.set_install(hello.install);
-  request.set_platform("test");
+  request.set_platform(hello.platform);
   *request.mutable_cursor() = hello.cursor;
   request.set_session_generation(hello.generation);
   cursor_ = hello.cursor;

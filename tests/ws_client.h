@@ -23,6 +23,7 @@ struct Hello {
   std::string install = {};
   pb::Cursor cursor = {};
   std::uint64_t generation = 0;
+  std::string platform = "test";
 };
 
 class WsClient {
@@ -93,6 +94,8 @@ class WsClient {
   std::vector<std::size_t> push_frames;
   std::vector<std::uint64_t> hints;
   std::vector<pb::Kick> kicks;
+  std::vector<pb::PresenceState> presence;
+  std::vector<pb::Ephemeral> ephemerals;
   /// Errors that answer no request of ours (id 0).
   std::vector<pb::Error> stray_errors;
   /// Pushed entries of a conversation, each once, by seq.

@@ -19,6 +19,8 @@ using namespace terminal;
 constexpr int kEscapeMs = 50;      // an ESC that nothing follows for so long is the key
 constexpr int kMinuteMs = 60'000;  // times of day grow old
 constexpr std::size_t kRowsStep = 100;
+constexpr int kTypingMs = 5'000;       // holds so long
+constexpr int kTypingAgainMs = 3'000;  // and is said again while somebody types
 
 /// Keys and events in, frames out. What is shown is read anew from the client after every change: it is all in memory.
 class ChatFace {
@@ -42,6 +44,10 @@ class ChatFace {
   void refresh_messages(std::int64_t now_ms, std::int64_t offset_s);
   void mark_read();
   void draw();
+  void tell_typing();
+  void watch();
+  std::string presence_text() const;
+  int patience_ms() const;
 
   ChatSession& session_;
   SignalQueue& signals_;
@@ -58,6 +64,12 @@ class ChatFace {
   ChatScreen shown_;
   Seq shown_first_row_;
   std::optional<ConversationId> shown_open_;
+  // In passing: the other user of the open single chat, and who types there.
+  UserId peer_;
+  bool watched_ = false;
+  bool peer_online_ = false;
+  std::int64_t typing_until_ms_ = 0;
+  std::int64_t told_typing_ms_ = 0;  // 0: not yet
   bool quit_ = false;
 };
 
@@ -76,7 +88,7 @@ int ChatFace::run(const ChatScreenOptions& options) {
 
 void ChatFace::wait() {
   pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {session_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
-  const int ready = ::poll(waits, 3, keys_.waiting() ? kEscapeMs : kMinuteMs);
+  const int ready = ::poll(waits, 3, keys_.waiting() ? kEscapeMs : patience_ms());
   if (ready == 0) take_keys(keys_.pause());
   if (waits[0].revents != 0) {
     char bytes[4096];
@@ -98,7 +110,7 @@ void ChatFace::take_keys(const std::vector<Key>& keys) {
 void ChatFace::take_key(const Key& key) {
   if (state_.input.take(key)) {
     state_.notice.clear();
-    return;
+    return tell_typing();
   }
   switch (key.kind) {
     case KeyKind::enter:
@@ -129,6 +141,27 @@ void ChatFace::take_key(const Key& key) {
     default:
       return;
   }
+}
+
+/// Says that the user types, now and then while he does; a command is nobody else's business.
+void ChatFace::tell_typing() {
+  const std::string text(state_.input.text());
+  const std::int64_t now_ms = clock_.steady_ms();
+  if (!open_ || text.empty() || text.front() == '/') return;
+  if (told_typing_ms_ != 0 && now_ms - told_typing_ms_ < kTypingAgainMs) return;
+  told_typing_ms_ = now_ms;
+  (void)session_.client().say(*open_, "typing", {}, kTypingMs);
+}
+
+std::string ChatFace::presence_text() const {
+  if (typing_until_ms_ > clock_.steady_ms()) return "  typing …";
+  return peer_online_ ? "  online" : "";
+}
+
+/// Until what is shown grows old.
+int ChatFace::patience_ms() const {
+  const std::int64_t typing = typing_until_ms_ - clock_.steady_ms();
+  return typing > 0 ? static_cast<int>(std::min<std::int64_t>(typing + 1, kMinuteMs)) : kMinuteMs;
 }
 
 void ChatFace::enter() {
@@ -168,10 +201,33 @@ void ChatFace::tell(const ClientEvent& event) {
     state_.notice = "The server was restored to an earlier state: some messages are on this device alone now.";
   } else if (const auto* own = std::get_if<OutboxEvent>(&event)) {
     if (own->outcome == OutboxOutcome::failed && own->error) state_.notice = own->error->message();
+  } else if (const auto* presence = std::get_if<PresenceEvent>(&event)) {
+    if (presence->user == peer_) peer_online_ = presence->online;
+  } else if (const auto* passing = std::get_if<PassingEvent>(&event)) {
+    const bool typing =
+        passing->type == "typing" && passing->conversation == open_ && passing->sender != session_.user();
+    if (typing) typing_until_ms_ = clock_.steady_ms() + passing->lifetime_ms;
+  } else if (const auto* message = std::get_if<MessageEvent>(&event)) {
+    if (message->conversation == open_ && message->appeared) typing_until_ms_ = 0;
+  } else if (const auto* changed = std::get_if<ConversationEvent>(&event)) {
+    // Only now there is a chat whose other side may be watched.
+    if (changed->conversation == open_ && !watched_) watch();
   } else if (const auto* link = std::get_if<LinkEvent>(&event)) {
+    if (link->state == LinkState::offline) peer_online_ = false;
     if (link->state == LinkState::in_step) state_.notice.clear();
     if (link->state == LinkState::offline && state_.above == Above::fetching) state_.above = Above::unknown;
   }
+}
+
+/// Who is there is shown of the single chat that is looked at.
+void ChatFace::watch() {
+  const auto parsed = parse_conversation(*open_);
+  peer_ = parsed && parsed->kind == ConversationKind::single && !parsed->self() ? parsed->peer_of(session_.user())
+                                                                                : UserId();
+  watched_ = session_.client().conversation(*open_).has_value();
+  std::vector<std::string> watched;
+  if (!peer_.empty() && watched_) watched.push_back(peer_.value);
+  (void)session_.client().watch_presence(watched);
 }
 
 void ChatFace::apply(CommandOutcome outcome) {
@@ -192,6 +248,9 @@ void ChatFace::open(const ConversationId& id) {
   open_ = id;
   told_read_.erase(id);
   session_.client().open(id);
+  peer_online_ = false;
+  typing_until_ms_ = told_typing_ms_ = 0;
+  watch();
   state_.scroll = 0;
   state_.above = Above::unknown;
   rows_wanted_ = kRowsStep;
@@ -261,6 +320,7 @@ void ChatFace::refresh_messages(std::int64_t now_ms, std::int64_t offset_s) {
   if (!open_) return;
   for (const ConversationLine& line : state_.conversations)
     if (line.open) state_.title = line.name == open_->value ? line.name : line.name + "  (" + open_->value + ")";
+  state_.title += presence_text();
   const Timeline timeline = session_.client().timeline(*open_, {}, rows_wanted_);
   // Beyond a gap nothing is shown: scrolling back fills it first.
   std::size_t first = timeline.rows.size();

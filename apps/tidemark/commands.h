@@ -28,6 +28,7 @@ void add_pin(CLI::App& app, Run& chosen);
 void add_block(CLI::App& app, Run& chosen);
 void add_settings(CLI::App& app, Run& chosen);
 void add_history(CLI::App& app, Run& chosen);
+void add_devices(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);
 void add_chat(CLI::App& app, Run& chosen);
 void add_demo(CLI::App& app, Run& chosen);

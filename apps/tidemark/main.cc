@@ -47,6 +47,7 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_settings(app, chosen);
   add_history(app, chosen);
   add_sync(app, chosen);
+  add_devices(app, chosen);
   add_chat(app, chosen);
   add_demo(app, chosen);
   add_restore(app, chosen);

@@ -82,6 +82,7 @@ class Client::Impl final : public LinkHandler {
   Result<void> build();
   Result<void> carry_out();
   void rebuild(const Error& error);
+  void erase_held();
   void queue(std::vector<replica::Event> events);
   void deliver();
 
@@ -176,18 +177,22 @@ Result<void> Client::Impl::carry_out() {
   for (const replica::Request& request : outputs.requests)
     link_->send(encode_request(options_.dialect, request, extras_));
   if (outputs.close_link) link_->drop();
+  bool logged_out = false;
   for (const replica::Event& event : outputs.events) {
     const auto* link = std::get_if<LinkEvent>(&event);
     if (link == nullptr) continue;
     if (link->state == LinkState::in_step) link_->settled();
     // A kick for good: only the user may come back (reconnect).
     if (link->state == LinkState::refused && !link->kick.empty()) link_->retire();
+    logged_out = logged_out || link->kick == error_info(ErrorCode::LOGGED_OUT).name ||
+                 link->kick == error_info(ErrorCode::DEVICE_REMOVED).name;
     if (link->error) trouble_ = link->error->message();
     if (!link->kick.empty()) trouble_ = "the server ended the session: " + link->kick;
     reason_given_ = reason_given_ || link->error || !link->kick.empty();
     trouble_told_ = trouble_;
   }
   if (!outputs.events.empty()) queue(std::move(outputs.events));
+  if (logged_out && options_.when_logged_out == WhenLoggedOut::erase) erase_held();
   if (const std::int64_t next = replica_->next_tick_ms(); alarm_ms_ == 0 || next < alarm_ms_) {
     alarm_ms_ = next;
     link_->wake_at(next);
@@ -210,6 +215,23 @@ void Client::Impl::rebuild(const Error& error) {
   trouble_told_ = trouble_;
   queue({LinkEvent{LinkState::offline, std::nullopt, {}}});
   changed_.notify_all();
+}
+
+/// Everything goes but who this is and how far local ids were given; it is a new installation from here on.
+void Client::Impl::erase_held() {
+  const auto erase = [this]() -> Result<void> {
+    TM_ASSIGN(const replica::StoreImage image, store_->load());
+    replica::StoreBatch batch;
+    for (const auto& conversation : image.conversations) batch.dropped.push_back(conversation.id());
+    for (const OutboxItem& item : image.outbox) batch.outbox_removed.push_back(item.local_id);
+    for (const replica::MutationItem& item : image.mutations) batch.mutations_removed.push_back(item.number);
+    batch.device.emplace();
+    batch.device->next_local_id = image.device.next_local_id;
+    TM_TRY(store_->apply(batch));
+    return build();
+  };
+  if (const auto erased = erase(); !erased) return rebuild(erased.error());
+  lost_ = true;  // lists and timelines are to be read anew
 }
 
 void Client::Impl::queue(std::vector<replica::Event> events) {
@@ -508,6 +530,24 @@ auto plain(Action action) {
 }
 
 }  // namespace
+
+Result<void> Client::watch_presence(const std::vector<std::string>& users) {
+  return impl_->act([&](Replica& replica, Now now) {
+    std::vector<UserId> watched(users.begin(), users.end());
+    return replica.watch(now, std::move(watched));
+  });
+}
+
+Result<void> Client::say(const ConversationId& conversation, const std::string& type, const std::string& payload,
+                         std::uint32_t lifetime_ms) {
+  return impl_->act([&](Replica& replica, Now now) {
+    return replica.say(now, {UserId(), conversation, type, payload, lifetime_ms});
+  });
+}
+
+void Client::set_foreground(bool on) {
+  impl_->act(plain([&](Replica& replica, Now now) { replica.set_foreground(now, on); }));
+}
 
 void Client::open(const ConversationId& conversation) {
   impl_->act(plain([&](Replica& replica, Now now) { replica.open(now, conversation); }));

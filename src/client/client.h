@@ -47,6 +47,8 @@ using replica::ObjectEvent;
 using replica::OutboxEvent;
 using replica::OutboxItem;
 using replica::OutboxOutcome;
+using replica::PassingEvent;
+using replica::PresenceEvent;
 using replica::RowsGoneEvent;
 using replica::UnreadEvent;
 
@@ -55,7 +57,11 @@ struct EventsLost {};
 
 using ClientEvent =
     std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
-                 RowsGoneEvent, ObjectEvent, HistoryEvent, LinkEvent, EventsLost>;
+                 RowsGoneEvent, ObjectEvent, HistoryEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+
+/// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
+/// make room for another (OTHER_DEVICE) keeps everything.
+enum class WhenLoggedOut : std::uint8_t { keep, erase };
 
 struct ClientOptions {
   std::string url;   // ws://host:port/v1/ws or wss://...
@@ -74,6 +80,7 @@ struct ClientOptions {
   std::int64_t retry_min_ms = 1'000;   // waits between connections: at random, at most this at first,
   std::int64_t retry_max_ms = 30'000;  // doubling up to this
   std::size_t events_max = 10'000;     // that wait for next_event
+  WhenLoggedOut when_logged_out = WhenLoggedOut::keep;
   /// Called for each event on the client's thread instead of queueing it; must not throw or block for long.
   std::function<void(const ClientEvent&)> on_event;
   /// Where what is held survives the process: open_sqlite_store, one file for each device. Null: in memory.
@@ -172,6 +179,19 @@ class Client {
   /// Fetches a page of older rows (below `before`, or below the newest ones): a HistoryEvent tells when it is there.
   void scroll_back(const ConversationId& conversation, Seq before = {});
   void scroll_forward(const ConversationId& conversation, Seq after);
+
+  // In passing: nothing of it is stored, on either side.
+
+  /// Whose coming and going PresenceEvents tell, in place of those watched before; at most 200, each with a single chat
+  /// with this user. At first, and on every new connection, they tell how things stand. MALFORMED, LIMIT_REACHED.
+  Result<void> watch_presence(const std::vector<std::string>& users);
+  /// Tells the other devices of the conversation's members, as far as somebody looks at them: "typing", say, or the
+  /// signalling of a call. They get a PassingEvent. RETRY_LATER without a connection, MALFORMED, TOO_LARGE (2,048
+  /// bytes), OUT_OF_RANGE (a lifetime of 10 s at most).
+  Result<void> say(const ConversationId& conversation, const std::string& type, const std::string& payload = {},
+                   std::uint32_t lifetime_ms = 5'000);
+  /// Whether somebody looks at the device; at first it is so.
+  void set_foreground(bool on);
 
   // Events and the line.
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -16,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/ports.h"
+#include "client/reconnect_waits.h"
 #include "client/url.h"
 #include "wire/tls.h"
 #include "wire/websocket.h"
@@ -42,7 +44,11 @@ auto into(error_code& error) {
 /// All members but those named "any thread" are used on the link's thread alone.
 struct Link::Impl {
   Impl(LinkOptions opts, WebSocketUrl where, std::unique_ptr<TlsContext> tls, LinkHandler& told)
-      : options(std::move(opts)), url(std::move(where)), tls_context(std::move(tls)), handler(told) {}
+      : options(std::move(opts)),
+        url(std::move(where)),
+        tls_context(std::move(tls)),
+        handler(told),
+        waits(options.retry_min_ms, options.retry_max_ms) {}
 
   const LinkOptions options;
   const WebSocketUrl url;
@@ -60,8 +66,9 @@ struct Link::Impl {
   asio::steady_timer alarm{io};     // for the handler
   asio::steady_timer deadline{io};  // for connecting
   bool stopping = false;
-  bool retired = false;
-  std::uint32_t failures = 0;
+  // Any thread: whoever is told of a retirement may revive before what the retirement posted has run.
+  std::atomic<bool> retired = false;
+  ReconnectWaits waits;
   std::uint64_t attempts = 0;
 
   // The present connection.
@@ -118,16 +125,12 @@ asio::awaitable<void> Link::Impl::run() {
   }
 }
 
-/// Full jitter: anywhere between nothing and the limit, which doubles with each failure in a row.
 asio::awaitable<void> Link::Impl::wait_before_next() {
   error_code ignored;
   if (retired) {
     pause.expires_at(asio::steady_timer::time_point::max());
   } else {
-    const std::int64_t limit =
-        std::min(options.retry_max_ms, options.retry_min_ms << std::min<std::uint32_t>(failures++, 16));
-    const auto wait = static_cast<std::int64_t>(random.next_u64() % static_cast<std::uint64_t>(limit + 1));
-    pause.expires_after(std::chrono::milliseconds(wait));
+    pause.expires_after(std::chrono::milliseconds(waits.next(random.next_u64())));
   }
   co_await pause.async_wait(into(ignored));
 }
@@ -361,22 +364,22 @@ void Link::drop() {
 }
 
 void Link::retire() {
+  impl_->retired = true;
   asio::post(impl_->io, [impl = impl_.get()] {
-    impl->retired = true;
-    impl->close("retired");
+    if (impl->retired) impl->close("retired");
   });
 }
 
 void Link::revive() {
+  impl_->retired = false;
   asio::post(impl_->io, [impl = impl_.get()] {
-    impl->retired = false;
-    impl->failures = 0;
+    impl->waits.settled();
     impl->pause.cancel();
   });
 }
 
 void Link::settled() {
-  asio::post(impl_->io, [impl = impl_.get()] { impl->failures = 0; });
+  asio::post(impl_->io, [impl = impl_.get()] { impl->waits.settled(); });
 }
 
 void Link::wake_at(std::int64_t steady_ms) {

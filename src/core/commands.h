@@ -161,6 +161,25 @@ struct LoginCommand {
   std::string app_version;
   std::uint64_t generation = 0;  // the last one this install was given
   Cursor cursor;
+  std::int64_t token_issued_at = 0;
+  bool token_of_device = false;  // the token is good for this device alone
+};
+
+/// A device's name, or where to wake it.
+struct ChangeDeviceCommand {
+  UserId user;
+  DeviceId device;
+  std::optional<std::string> name;        // nothing: stays as it is
+  std::optional<std::string> push_token;  // empty: none any more
+};
+
+/// Ends the session of one device, or of all but one, or of all.
+struct EndSessionsCommand {
+  UserId user;
+  DeviceId device;  // empty: of all
+  DeviceId except;  // of those, not this one
+  SessionEnd end = SessionEnd::logged_out;
+  bool admin = false;  // in an administrator's name: the user has to be there
 };
 
 /// Lazily kept facts of a link: coalesced by the gateway, lost without harm.
@@ -169,6 +188,7 @@ struct DeviceSeenCommand {
   DeviceId device;
   std::uint64_t generation = 0;
   Mark acknowledged;
+  std::int64_t ago_ms = 0;  // since its last frame
 };
 
 struct SetUserCommand {
@@ -181,9 +201,18 @@ struct DropTombstonesCommand {
   std::uint32_t below_hour = 0;
 };
 
-using Command =
-    std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
-                 ChangeGroupCommand, LoginCommand, DeviceSeenCommand, SetUserCommand, DropTombstonesCommand>;
+using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
+                             ChangeGroupCommand, LoginCommand, ChangeDeviceCommand, EndSessionsCommand,
+                             DeviceSeenCommand, SetUserCommand, DropTombstonesCommand>;
+
+/// By which login, or token, a command comes: what comes after its end is refused in the round that would commit it.
+struct Session {
+  UserId user;                                   // empty: nobody's, an administrator's or the server's own
+  DeviceId device;                               // may be empty by HTTP
+  std::optional<std::uint64_t> generation = {};  // of the link; nothing: HTTP, which is no login
+  std::int64_t token_issued_at = 0;
+  bool token_of_device = false;
+};
 
 // ------------------------------------------------------------------------------------------- replies
 
@@ -242,9 +271,15 @@ struct TombstonesReply {
   bool more = false;
 };
 
+/// The user's devices but those removed, by id.
+struct DevicesReply {
+  std::vector<Device> devices;
+};
+
 struct NoReply {};
 
-using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, NoReply>;
+using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, DevicesReply, Device,
+                           NoReply>;
 
 // ------------------------------------------------------------------------------------ writes, notices
 
@@ -278,6 +313,8 @@ struct Writes {
   std::vector<std::pair<DedupKey, DedupRecord>> dedup;
   std::vector<std::pair<UserId, Device>> devices;
   std::vector<std::pair<UserId, DeviceId>> erased_devices;
+  /// Whose each push token is; nothing: nobody's any more.
+  std::vector<std::pair<std::string, std::optional<PushTokenOwner>>> push_tokens;
   std::vector<MutationRow> mutations;
   /// Mutations of all other installs of this device are forgotten.
   std::vector<MutationRow> replaced_installs;
@@ -303,10 +340,20 @@ struct Notice {
   std::shared_ptr<const Entry> dead = nullptr;  // the marker of a message whose body nobody may be told again
 };
 
+/// A session that a decision has ended: its link is told before the decision's answer is given.
+struct EndedSession {
+  UserId user;
+  DeviceId device;
+  std::uint64_t generation = 0;
+  SessionEnd end = SessionEnd::none;
+  bool operator==(const EndedSession&) const = default;
+};
+
 struct Decision {
   Reply reply;
   Writes writes;
   std::vector<Notice> notices;
+  std::vector<EndedSession> ended = {};
 };
 
 }  // namespace tidemark

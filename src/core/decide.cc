@@ -4,6 +4,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/registered.h"
+#include "core/session.h"
 
 namespace tidemark {
 namespace {
@@ -18,6 +19,8 @@ struct Pick {
   Result<Decision> operator()(const RemoveMemberCommand& c) { return decide_remove_member(view, c, context); }
   Result<Decision> operator()(const ChangeGroupCommand& c) { return decide_change_group(view, c, context); }
   Result<Decision> operator()(const LoginCommand& c) { return decide_login(view, c, context); }
+  Result<Decision> operator()(const ChangeDeviceCommand& c) { return decide_change_device(view, c, context); }
+  Result<Decision> operator()(const EndSessionsCommand& c) { return decide_end_sessions(view, c, context); }
   Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
   Result<Decision> operator()(const DropTombstonesCommand& c) { return decide_drop_tombstones(view, c, context); }
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
@@ -48,7 +51,10 @@ Result<void> check_actor(View& view, const Command& command, const CoreParams& p
   const bool by_server = std::holds_alternative<DropTombstonesCommand>(command);
   if (by_server || std::holds_alternative<SetUserCommand>(command) || by_operator(command)) return {};
   const auto* send = std::get_if<SendCommand>(&command);
-  const std::string_view field = send != nullptr && send->admin ? "sender" : "token";
+  const auto* ends = std::get_if<EndSessionsCommand>(&command);
+  const std::string_view field = send != nullptr && send->admin   ? "sender"
+                                 : ends != nullptr && ends->admin ? "user"
+                                                                  : "token";
   const UserId& actor = std::visit(Actor{}, command);
   TM_TRY(check_user_id(actor, field));
   return check_registered(view, params, actor, field);
@@ -61,8 +67,9 @@ std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uin
   return head + 1 + (std::uint64_t{store_epoch - line_epoch} << 32);
 }
 
-Result<Decision> decide(View& view, const Command& command, const Context& context) {
-  const Result<void> known = check_actor(view, command, context.params);
+Result<Decision> decide(View& view, const Command& command, const Context& context, const Session& by) {
+  Result<void> known = check_actor(view, command, context.params);
+  if (known) known = check_session(view, by);
   Result<Decision> decision = known ? std::visit(Pick{view, context}, command) : std::unexpected(known.error());
   // What was decided on a read that failed is void.
   if (view.failure()) return std::unexpected(*view.failure());

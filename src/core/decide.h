@@ -13,7 +13,8 @@ struct Context {
   const CoreParams& params;
 };
 
-Result<Decision> decide(View& view, const Command& command, const Context& context);
+/// `by` is the session that asks: a command of one that has ended is refused, whatever it is.
+Result<Decision> decide(View& view, const Command& command, const Context& context, const Session& by = {});
 
 /// A login while nothing can be written, as of the view's round: the device may read and is pushed to, and keeps the
 /// session generation it came with, so that its next hello is judged as this one was. Void when the view has failed.

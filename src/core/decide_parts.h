@@ -12,6 +12,8 @@ Result<Decision> decide_add_members(View& view, const AddMembersCommand& command
 Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& command, const Context& context);
 Result<Decision> decide_change_group(View& view, const ChangeGroupCommand& command, const Context& context);
 Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context);
+Result<Decision> decide_change_device(View& view, const ChangeDeviceCommand& command, const Context& context);
+Result<Decision> decide_end_sessions(View& view, const EndSessionsCommand& command, const Context& context);
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context);
 Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context);
 

@@ -88,6 +88,9 @@ class Draft final : public View {
     return base_.device(user, device);
   }
   std::vector<Device> devices(const UserId& user) override { return base_.devices(user); }
+  std::optional<PushTokenOwner> push_token_owner(const std::string& token) override {
+    return base_.push_token_owner(token);
+  }
   Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override {
     return base_.mutations(user, device, install);
   }

@@ -3,46 +3,51 @@
 
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
+#include "core/device_policy.h"
 #include "core/draft.h"
 #include "core/reads.h"
 #include "core/registered.h"
+#include "core/session.h"
+#include "core/sessions.h"
 
 namespace tidemark {
 namespace {
 
+/// Any generation that its holder may have: welcomes may be lost in a row. Whoever comes with an older one is a copy.
 Result<void> check_generation(const Device& known, const LoginCommand& command, std::uint32_t epoch) {
   if (command.install.empty() || known.install != command.install) return {};
   // The store was restored since: which generation was the last is not known. Who comes first goes on.
   if (known.epoch != epoch) return {};
-  const bool current = command.generation == known.generation;
-  const bool welcome_was_lost = command.generation + 1 == known.generation && !known.generation_used;
-  if (current || welcome_was_lost) return {};
+  if (known.generation_used <= command.generation && command.generation <= known.generation) return {};
   return fail(ErrorCode::NEW_INSTALL_REQUIRED, "session_generation");
-}
-
-/// Makes room for one more device: the least recently seen leaves.
-void make_room(Draft& draft, const UserId& user) {
-  std::vector<Device> devices = draft.devices(user);
-  if (devices.size() < draft.context().params.devices_max) return;
-  std::ranges::sort(devices, {}, &Device::last_seen);
-  const std::size_t leaving = devices.size() - draft.context().params.devices_max + 1;
-  for (std::size_t i = 0; i < leaving; ++i) draft.writes().erased_devices.emplace_back(user, devices[i].id);
 }
 
 Result<void> check_login(View& view, const LoginCommand& command, const std::optional<Device>& known) {
   constexpr std::uint64_t kGenerationMax = 1ULL << 53;
+  TM_TRY(check_token(view.user(command.user), known,
+                     {command.user, command.device, {}, command.token_issued_at, command.token_of_device}));
   if (command.generation > kGenerationMax)
     return fail(ErrorCode::OUT_OF_RANGE, "session_generation", "As the last welcome gave it.");
   if (known) TM_TRY(check_generation(*known, command, view.epoch().number));
   return {};
 }
 
+Result<std::vector<Device>> displaced(View& view, const LoginCommand& command, const CoreParams& params) {
+  std::vector<Device> others = view.devices(command.user);
+  std::erase_if(others, [&](const Device& device) { return device.id == command.device; });
+  return displaced_by(command.platform, std::move(others), params.devices);
+}
+
 /// What the device is told, as of the last published round: of a round in the making only what was decided before
 /// belongs to the user's mark.
-LoginReply reply_of(View& view, const LoginCommand& command, const UserHead& user, std::uint64_t round) {
+LoginReply reply_of(View& view, const LoginCommand& command, const std::optional<Device>& known, const UserHead& user,
+                    std::uint64_t round) {
   const Mark mark = user.mark;
   LoginReply reply;
   reply.mode = mode_of(view, command.cursor, user);
+  // Once removed, what it holds is to be replaced.
+  const bool removed = known && !known->live && known->ended == SessionEnd::removed;
+  if (removed && reply.mode == Mode::delta && !command.cursor.empty()) reply.mode = Mode::reset;
   reply.head = {view.epoch(), mark, round};
   reply.behind = reply.mode == Mode::delta ? mark - command.cursor.mark : mark.value;
   if (!command.install.empty())
@@ -50,53 +55,76 @@ LoginReply reply_of(View& view, const LoginCommand& command, const UserHead& use
   return reply;
 }
 
-}  // namespace
-
-Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
-  const auto known = view.device(command.user, command.device);
-  TM_TRY(check_login(view, command, known));
-  Draft draft(view, context);
-  const UserHead user = draft.edit_user(command.user);
-  if (!known) make_room(draft, command.user);
+/// The device's row once it has logged in.
+Device logged_in(View& view, const LoginCommand& command, const std::optional<Device>& known, std::int64_t now_ms) {
+  const std::uint32_t epoch = view.epoch().number;
   Device device = known.value_or(Device{});
-  if (!known) device.epoch = view.epoch().number;
-  if (known && known->install != command.install)
-    draft.writes().replaced_installs.push_back({command.user, command.device, command.install, {}});
+  if (!known) device.epoch = epoch;
+  if (!known || !known->live) device.logged_in_at = now_ms;
   device.id = command.device;
   device.install = command.install;
   device.platform = command.platform;
   device.app_version = command.app_version;
   // A device whose row was dropped may come with a generation of its own: numbers never go back.
-  const std::uint32_t epoch = view.epoch().number;
   device.generation = next_number(std::max(device.generation, command.generation), device.epoch, epoch);
   device.epoch = epoch;
-  device.generation_used = false;
-  device.last_seen = context.now_ms;
+  // Nobody has the generations before the one that it has shown; of another install nothing is known yet.
+  const bool same = known && known->install == command.install;
+  device.generation_used = same ? std::max(known->generation_used, command.generation) : command.generation;
+  device.live = true;
+  device.token_issued_at = std::max(device.token_issued_at, command.token_issued_at);
+  device.last_seen = now_ms;
+  return device;
+}
 
-  LoginReply reply = reply_of(view, command, user, view.round() - 1);
+}  // namespace
+
+Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
+  const auto known = view.device(command.user, command.device);
+  TM_TRY(check_login(view, command, known));
+  TM_ASSIGN(const std::vector<Device> leaving, displaced(view, command, context.params));
+  Draft draft(view, context);
+  const UserHead user = draft.edit_user(command.user);
+  SessionEnds ends(draft, command.user);
+  for (const Device& device : leaving) ends.end(device, SessionEnd::other_device);
+  if (known && known->live) ends.replace(*known);
+  if (known && known->install != command.install)
+    draft.writes().replaced_installs.push_back({command.user, command.device, command.install, {}});
+
+  Device device = logged_in(view, command, known, context.now_ms);
+  LoginReply reply = reply_of(view, command, known, user, view.round() - 1);
   reply.generation = device.generation;
   if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
+  if (!leaving.empty()) ends.forget_outlived(device.id);
   draft.writes().devices.emplace_back(command.user, std::move(device));
-  return std::move(draft).finish(std::move(reply), {});
+  Decision decision = std::move(draft).finish(std::move(reply), {});
+  decision.ended = ends.take();
+  return decision;
 }
 
 Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, const CoreParams& params) {
   TM_TRY(check_registered(view, params, command.user, "token"));
-  TM_TRY(check_login(view, command, view.device(command.user, command.device)));
-  LoginReply reply = reply_of(view, command, view.user(command.user), view.round());
+  const auto known = view.device(command.user, command.device);
+  TM_TRY(check_login(view, command, known));
+  // A session that would begin, or end others, has to be written.
+  if (!known || !known->live) {
+    TM_ASSIGN(const std::vector<Device> leaving, displaced(view, command, params));
+    if (!leaving.empty()) return fail(ErrorCode::RETRY_LATER, "", "No device can be logged out at the moment.", 1'000);
+  }
+  LoginReply reply = reply_of(view, command, known, view.user(command.user), view.round());
   reply.generation = command.generation;
   return reply;
 }
 
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context) {
   const auto known = view.device(command.user, command.device);
-  // A later login has replaced this link, or the device was removed: nothing to note.
-  if (!known || known->generation != command.generation) return Decision{NoReply{}, {}, {}};
+  // A later login has replaced this link, or the device was logged out or removed: nothing to note.
+  if (!known || !known->live || known->generation != command.generation) return Decision{NoReply{}, {}, {}};
   Draft draft(view, context);
   Device device = *known;
-  device.generation_used = true;
+  device.generation_used = command.generation;
   device.acknowledged = std::max(device.acknowledged, std::min(command.acknowledged, view.user(command.user).mark));
-  device.last_seen = context.now_ms;
+  device.last_seen = std::max(device.last_seen, context.now_ms - command.ago_ms);
   draft.writes().devices.emplace_back(command.user, std::move(device));
   return std::move(draft).finish(NoReply{}, {});
 }

@@ -11,6 +11,16 @@ inline constexpr std::int64_t kSecondMs = 1'000;
 inline constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
 inline constexpr std::int64_t kHourMs = 60 * kMinuteMs;
 
+/// How many sessions a user may have at a time, and who goes when a login is one too many (design, section 10).
+struct DevicePolicy {
+  enum class Kind : std::uint8_t { multi = 0, single, one_per_platform };
+  enum class WhenFull : std::uint8_t { replace = 0, refuse };
+  Kind kind = Kind::multi;
+  std::size_t max = 50;  // sessions; of single always one
+  WhenFull when_full = WhenFull::replace;
+  std::size_t ended_kept = 50;  // devices without a session that are still known
+};
+
 struct CoreParams {
   // Sending (design, section 5).
   std::int64_t dedup_accept_ms = 23 * kHourMs;    // the oldest id time accepted
@@ -49,7 +59,7 @@ struct CoreParams {
   std::size_t sync_bytes_max = 1'048'576;
   std::size_t preview_bytes = 240;
   // Devices.
-  std::size_t devices_max = 50;
+  DevicePolicy devices;
   std::size_t mutations_kept = 64;
 };
 

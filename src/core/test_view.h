@@ -88,6 +88,12 @@ class TestView final : public View {
     devices_[{user, id}] = std::move(device);
   }
   void erase_device(const UserId& user, const DeviceId& device) { devices_.erase({user, device}); }
+  void put_push_token(const std::string& token, std::optional<PushTokenOwner> owner) {
+    if (owner)
+      push_tokens_[token] = std::move(*owner);
+    else
+      push_tokens_.erase(token);
+  }
   void put_mutations(const UserId& user, const DeviceId& device, const InstallId& install, Mutations mutations) {
     mutations_[{user, device, install}] = std::move(mutations);
   }
@@ -224,6 +230,10 @@ class TestView final : public View {
       all.push_back(it->second);
     return all;
   }
+  std::optional<PushTokenOwner> push_token_owner(const std::string& token) override {
+    const PushTokenOwner* found = read() ? find(push_tokens_, token) : nullptr;
+    return found ? std::optional(*found) : std::nullopt;
+  }
   Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override {
     const Mutations* found = read() ? find(mutations_, std::tuple(user, device, install)) : nullptr;
     return found ? *found : Mutations{};
@@ -290,6 +300,7 @@ class TestView final : public View {
   std::map<std::tuple<std::uint32_t, UserId, std::string>, Mark> tombstones_;
   std::map<DedupKey, DedupRecord> dedup_;
   std::map<std::pair<UserId, DeviceId>, Device> devices_;
+  std::map<std::string, PushTokenOwner> push_tokens_;
   std::map<std::tuple<UserId, DeviceId, InstallId>, Mutations> mutations_;
 
   std::size_t reads_left_ = 0;

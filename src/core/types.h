@@ -171,7 +171,7 @@ struct UserConversation {
   bool operator==(const UserConversation&) const = default;
 };
 
-/// Where a user's index stands.
+/// Where a user's index stands, and what holds for him as a whole.
 struct UserHead {
   Mark mark;
   std::int64_t sort_time = 0;  // the last given in small conversations
@@ -181,6 +181,9 @@ struct UserHead {
   Mark object_mark;            // last change of an object that is no conversation
   std::uint32_t blocked = 0;   // how many users may not write to him
   Mark tombstones_dropped_to;  // who has not come further begins anew: what was taken away since is forgotten
+  // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
+  std::int64_t logged_out_at = 0;
+  std::int64_t forgotten_at = 0;
   bool exists() const { return created_at != 0; }
   bool operator==(const UserHead&) const = default;
 };
@@ -192,15 +195,30 @@ struct DedupRecord {
   bool operator==(const DedupRecord&) const = default;
 };
 
+/// Why a device's session ended.
+enum class SessionEnd : std::uint8_t {
+  none = 0,
+  other_device,  // by the policy: another device has logged in
+  logged_out,
+  removed,   // and what it holds is to be replaced when it comes back
+  replaced,  // by the device's own newer link; never stored
+};
+
 /// What a device's link is checked against.
 struct Device {
   DeviceId id;
   InstallId install;
   std::string platform;
   std::string app_version;
+  std::string name;  // for people; given by the user
   std::uint64_t generation = 0;
-  std::uint32_t epoch = 1;       // store epoch of the generation
-  bool generation_used = false;  // a frame came under the present generation
+  std::uint32_t epoch = 1;            // store epoch of the generation
+  std::uint64_t generation_used = 0;  // the last one that its holder has shown to have
+  bool live = true;                   // the present generation is a session's
+  SessionEnd ended = SessionEnd::none;
+  std::int64_t ended_at = 0;         // of the last session that ended: tokens issued not later are good no more
+  std::int64_t logged_in_at = 0;     // the first login since the last end
+  std::int64_t token_issued_at = 0;  // of the last login
   Mark acknowledged;
   std::int64_t last_seen = 0;
   std::string push_token;

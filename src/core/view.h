@@ -32,6 +32,12 @@ struct Tombstone {
   bool operator==(const Tombstone&) const = default;
 };
 
+struct PushTokenOwner {
+  UserId user;
+  DeviceId device;
+  bool operator==(const PushTokenOwner&) const = default;
+};
+
 class View {
  public:
   virtual ~View() = default;
@@ -93,6 +99,7 @@ class View {
   virtual std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) = 0;
   virtual std::optional<Device> device(const UserId& user, const DeviceId& device) = 0;
   virtual std::vector<Device> devices(const UserId& user) = 0;
+  virtual std::optional<PushTokenOwner> push_token_owner(const std::string& token) = 0;
   virtual Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) = 0;
 
   /// The error of the first read that failed.

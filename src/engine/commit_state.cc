@@ -231,6 +231,12 @@ std::vector<Device> CommitState::devices(const UserId& user) {
   return devices;
 }
 
+std::optional<PushTokenOwner> CommitState::push_token_owner(const std::string& token) {
+  if (const auto found = round_push_tokens_.find(keys::push_token(token)); found != round_push_tokens_.end())
+    return found->second;
+  return stored_->push_token_owner(token);
+}
+
 Mutations CommitState::mutations(const UserId& user, const DeviceId& device, const InstallId& install) {
   if (const auto found = round_mutations_.find(keys::mutations(user, device, install)); found != round_mutations_.end())
     return found->second.value_or(Mutations{});
@@ -308,6 +314,7 @@ void CommitState::apply(const Writes& writes) {
       if (key != kept) round_mutations_[key] = std::nullopt;
   }
   for (const auto& [user, device] : writes.devices) round_devices_[keys::device(user, device.id)] = device;
+  for (const auto& [token, owner] : writes.push_tokens) round_push_tokens_[keys::push_token(token)] = owner;
   for (const auto& made : writes.mutations)
     round_mutations_[keys::mutations(made.user, made.device, made.install)] = made.mutations;
   if (writes.last_group) {
@@ -376,6 +383,7 @@ Batch CommitState::take_batch() {
   };
   for (const auto& [key, device] : round_devices_) put_or_erase(key, device);
   for (const auto& [key, mutations] : round_mutations_) put_or_erase(key, mutations);
+  for (const auto& [key, owner] : round_push_tokens_) put_or_erase(key, owner);
   if (group_changed_) batch.put(Table::meta, std::string(keys::kGroup), varint_bytes(last_group_));
   if (!batch.empty()) batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round_));
   return batch;
@@ -401,6 +409,7 @@ void CommitState::committed() {
   round_dedup_.clear();
   round_devices_.clear();
   round_mutations_.clear();
+  round_push_tokens_.clear();
   group_changed_ = false;
   trim(users_, options_.users_max);
   trim(lines_, options_.conversations_max);

@@ -64,6 +64,7 @@ class CommitState final : public View {
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;
+  std::optional<PushTokenOwner> push_token_owner(const std::string& token) override;
   Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override;
   const std::optional<Error>& failure() const override;
 
@@ -130,6 +131,7 @@ class CommitState final : public View {
   std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased
   std::map<std::string, std::optional<Mutations>> round_mutations_;
+  std::map<std::string, std::optional<PushTokenOwner>> round_push_tokens_;
 };
 
 }  // namespace tidemark

@@ -272,6 +272,11 @@ std::optional<Mark> Delivery::head_of(SessionId id) const {
   return found->second->user->head;
 }
 
+bool Delivery::waiting(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() && !found->second->pending.empty();
+}
+
 Mark Delivery::acknowledged(SessionId id) const {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? Mark() : found->second->acknowledged;

@@ -87,6 +87,8 @@ class Delivery {
 
   /// The user's head mark as far as it is known here; nothing without a link.
   std::optional<Mark> head_of(SessionId id) const;
+  /// Whether messages wait for the link's socket.
+  bool waiting(SessionId id) const;
   /// What the device acknowledged.
   Mark acknowledged(SessionId id) const;
   std::size_t sessions() const { return sessions_.size(); }

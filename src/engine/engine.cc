@@ -76,7 +76,7 @@ std::size_t size_of(const Command& command) {
 }
 }  // namespace
 
-void Engine::submit(Command command, Done done) {
+void Engine::submit(Command command, Done done, Session by) {
   bool first = false;
   const std::size_t bytes = size_of(command);
   {
@@ -84,13 +84,13 @@ void Engine::submit(Command command, Done done) {
     if (queue_.size() < options_.queue_max && queue_bytes_ + bytes <= options_.queue_bytes_max) {
       first = queue_.empty();
       queue_bytes_ += bytes;
-      queue_.push_back({std::move(command), std::move(done), bytes});
+      queue_.push_back({std::move(command), std::move(done), std::move(by), bytes});
       done = nullptr;
     }
   }
   if (done) {
     Outcome refused;
-    refused.answers.emplace_back(std::move(done), fail(ErrorCode::RETRY_LATER, "", "Too much is waiting.", 1'000));
+    refused.answers.push_back({std::move(done), fail(ErrorCode::RETRY_LATER, "", "Too much is waiting.", 1'000)});
     host_.publish(std::move(refused));
   }
   if (first) host_.wake();
@@ -143,14 +143,14 @@ Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
   if (state_.failure()) return std::unexpected(*state_.failure());
   outcome.answers.reserve(queued.size());
   for (Queued& each : queued) {
-    Result<Decision> decision = decide(state_, each.command, context);
+    Result<Decision> decision = decide(state_, each.command, context, each.by);
     if (state_.failure()) decision = std::unexpected(told_of(*state_.failure()));
     state_.clear_failure();  // it voids this command alone
     if (!decision) {
-      outcome.answers.emplace_back(std::move(each.done), std::unexpected(std::move(decision).error()));
+      outcome.answers.push_back({std::move(each.done), std::unexpected(std::move(decision).error())});
       continue;
     }
-    outcome.answers.emplace_back(std::move(each.done), std::move(decision->reply));
+    outcome.answers.push_back({std::move(each.done), std::move(decision->reply), std::move(decision->ended)});
     std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
     state_.apply(decision->writes);
     // What was half taken cannot be taken back: the whole round goes.
@@ -169,7 +169,7 @@ Result<void> Engine::commit(const Outcome& outcome) {
     if (const auto committed = warm_.commit(batch); !committed) {
       recovering_ = !warm_.status().writable;
       next_recover_ms_ = 0;
-      if (recovering_) unsettled_ = outcome.notices;
+      if (recovering_) keep_unsettled(outcome);
       return committed;
     }
     if (!apart.empty()) (void)warm_.commit(apart);
@@ -177,6 +177,12 @@ Result<void> Engine::commit(const Outcome& outcome) {
   }
   state_.committed();
   return {};
+}
+
+void Engine::keep_unsettled(const Outcome& outcome) {
+  unsettled_ = {{}, outcome.notices};
+  for (const Answered& each : outcome.answers)
+    if (!each.ended.empty()) unsettled_.answers.push_back({[](const Result<Reply>&) {}, Reply(NoReply{}), each.ended});
 }
 
 void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error) {
@@ -190,7 +196,7 @@ void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error
   }
   // Whatever was decided, refusals too, may rest on writes that are not there: everything is to be asked again. So is
   // what waited behind it, or it would overtake what its sender had sent before.
-  for (std::size_t i = 0; i < outcome.answers.size(); ++i) queued[i].done = std::move(outcome.answers[i].first);
+  for (std::size_t i = 0; i < outcome.answers.size(); ++i) queued[i].done = std::move(outcome.answers[i].done);
   std::erase_if(queued, [](const Queued& each) { return !each.done; });
   refuse(std::move(queued));
   refuse_queued();
@@ -220,10 +226,10 @@ bool Engine::try_recover() {
   // The failed round may turn out to be there after all. Then nobody was told of it yet: who sends again is answered
   // as a duplicate, which raises no notice.
   Outcome told;
-  if (found > round_) told.notices = std::move(unsettled_);
-  unsettled_.clear();
+  if (found > round_) told = std::move(unsettled_);
+  unsettled_ = {};
   round_ = std::max(round_, found);
-  if (!told.notices.empty()) host_.publish(std::move(told));
+  if (!told.answers.empty() || !told.notices.empty()) host_.publish(std::move(told));
   const std::lock_guard lock(status_mutex_);
   status_.writable = true;
   return true;
@@ -232,7 +238,7 @@ bool Engine::try_recover() {
 void Engine::refuse(std::vector<Queued> queued) {
   if (queued.empty()) return;
   Outcome refused;
-  for (Queued& each : queued) refused.answers.emplace_back(std::move(each.done), unwritten(each.command));
+  for (Queued& each : queued) refused.answers.push_back({std::move(each.done), unwritten(each.command)});
   host_.publish(std::move(refused));
 }
 

@@ -21,9 +21,16 @@ namespace tidemark {
 /// Called once for each command, wherever the host publishes outcomes.
 using Done = std::move_only_function<void(Result<Reply>)>;
 
+/// What becomes of one command. The links of the sessions that it has ended are told before it is answered.
+struct Answered {
+  Done done;
+  Result<Reply> reply;
+  std::vector<EndedSession> ended = {};
+};
+
 /// What a round leads to, in the order of its commands. Answers are to be given before notices are delivered.
 struct Outcome {
-  std::vector<std::pair<Done, Result<Reply>>> answers;
+  std::vector<Answered> answers;
   std::vector<Notice> notices;
 };
 
@@ -57,8 +64,8 @@ class Engine {
   /// Makes the first epoch of a new store. Call once, before all else.
   Result<void> open();
 
-  /// Queues a command. Any thread.
-  void submit(Command command, Done done);
+  /// Queues a command, asked for by this session. Any thread.
+  void submit(Command command, Done done, Session by = {});
   /// One round, or one attempt to recover. Returns whether there may be more to do at once. The lane's thread.
   bool run_round();
   /// Answers everything still queued with RETRY_LATER. The lane's thread, at the end.
@@ -73,6 +80,7 @@ class Engine {
   struct Queued {
     Command command;
     Done done;
+    Session by;
     std::size_t bytes = 0;
   };
   std::vector<Queued> take_queued();
@@ -82,6 +90,7 @@ class Engine {
   void refuse(std::vector<Queued> queued);
   /// What a command is answered while nothing can be written: a device may still come to read.
   Result<Reply> unwritten(const Command& command) const;
+  void keep_unsettled(const Outcome& outcome);
   void fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error);
   bool try_recover();
   /// Adds to a round what is due once in a while: the store's age, and what has become too old.
@@ -103,7 +112,7 @@ class Engine {
   CommitState state_;
   std::uint64_t round_ = 0;
   bool recovering_ = false;
-  std::vector<Notice> unsettled_;  // of the round whose commit failed: its fate shows at the recovery
+  Outcome unsettled_;  // what the round whose commit failed has to tell: its fate shows at the recovery
   std::int64_t next_recover_ms_ = 0;
   std::int64_t last_wall_ms_ = 0;
   std::int64_t last_steady_ms_ = 0;

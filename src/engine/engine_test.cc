@@ -242,7 +242,7 @@ TEST(Engine, logins_raise_the_generation_and_find_out_copies) {
 
 TEST(Engine, devices_of_a_user_are_bounded) {
   EngineOptions options;
-  options.params.devices_max = 3;
+  options.params.devices.max = 3;
   EngineWorld world(options);
   LoginCommand login;
   login.user = UserId("A");
@@ -253,7 +253,8 @@ TEST(Engine, devices_of_a_user_are_bounded) {
   }
   StoreView view = world.view();
   std::set<std::string> kept;
-  for (const Device& device : view.devices(UserId("A"))) kept.insert(device.id.value);
+  for (const Device& device : view.devices(UserId("A")))
+    if (device.live) kept.insert(device.id.value);
   EXPECT_EQ(kept, (std::set<std::string>{"d3", "d4", "d5"}));
 }
 

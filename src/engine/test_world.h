@@ -63,28 +63,28 @@ class EngineWorld {
     start();
   }
 
-  void submit(Command command, std::optional<Result<Reply>>* answer) {
-    engine_->submit(std::move(command), [answer](Result<Reply> reply) { *answer = std::move(reply); });
+  void submit(Command command, std::optional<Result<Reply>>* answer, Session by = {}) {
+    engine_->submit(std::move(command), [answer](Result<Reply> reply) { *answer = std::move(reply); }, std::move(by));
   }
   void run() {
     while (engine_->run_round()) {
     }
   }
-  Result<Reply> call(Command command) {
+  Result<Reply> call(Command command, Session by = {}) {
     std::optional<Result<Reply>> answer;
-    submit(std::move(command), &answer);
+    submit(std::move(command), &answer, std::move(by));
     run();
     EXPECT_TRUE(answer.has_value()) << "every command is answered";
     return answer ? std::move(*answer) : Result<Reply>(fail(ErrorCode::INTERNAL));
   }
   template <typename T>
-  T get(Command command) {
-    auto reply = call(std::move(command));
+  T get(Command command, Session by = {}) {
+    auto reply = call(std::move(command), std::move(by));
     EXPECT_TRUE(reply.has_value()) << (reply ? "" : reply.error().message());
     return reply ? std::get<T>(*reply) : T{};
   }
-  ErrorCode refused(Command command) {
-    auto reply = call(std::move(command));
+  ErrorCode refused(Command command, Session by = {}) {
+    auto reply = call(std::move(command), std::move(by));
     EXPECT_FALSE(reply.has_value()) << "it was taken";
     return reply ? ErrorCode::INTERNAL : reply.error().code;
   }
@@ -131,6 +131,7 @@ class EngineWorld {
   Warm& warm() { return *warm_; }
   /// What was published and not yet looked at.
   std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
+  std::vector<EndedSession> take_ended() { return std::exchange(ended_, {}); }
 
   TestClock clock;
   TestRandom random;
@@ -139,7 +140,10 @@ class EngineWorld {
 
  private:
   void take(Outcome outcome) {
-    for (auto& [done, answer] : outcome.answers) done(std::move(answer));
+    for (auto& [done, answer, ended] : outcome.answers) {
+      std::ranges::move(ended, std::back_inserter(ended_));
+      done(std::move(answer));
+    }
     std::ranges::move(outcome.notices, std::back_inserter(notices_));
   }
 
@@ -147,6 +151,7 @@ class EngineWorld {
   std::unique_ptr<Warm> warm_;
   std::unique_ptr<Engine> engine_;
   std::vector<Notice> notices_;
+  std::vector<EndedSession> ended_;
 };
 
 inline const Receiver* receiver(const Notice& notice, const std::string& user) {

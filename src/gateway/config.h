@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "core/params.h"
 #include "gateway/limits.h"
 
 namespace tidemark {
@@ -44,6 +45,19 @@ struct AuthConfig {
   bool operator==(const AuthConfig&) const = default;
 };
 
+struct DevicesConfig {
+  DevicePolicy::Kind policy = DevicePolicy::Kind::multi;
+  std::int64_t max = 50;
+  DevicePolicy::WhenFull when_full = DevicePolicy::WhenFull::replace;
+  bool operator==(const DevicesConfig&) const = default;
+};
+
+struct PresenceConfig {
+  bool online = true;
+  bool last_seen = true;
+  bool operator==(const PresenceConfig&) const = default;
+};
+
 struct StoreConfig {
   std::int64_t cache_bytes = 134'217'728;
   std::int64_t write_buffer_bytes = 67'108'864;
@@ -71,6 +85,8 @@ struct Config {
   ListenConfig listen = {};
   TlsConfig tls = {};
   AuthConfig auth = {};
+  DevicesConfig devices = {};
+  PresenceConfig presence = {};
   StoreConfig store = {};
   ThreadsConfig threads = {};
   LogConfig log = {};

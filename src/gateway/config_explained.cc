@@ -47,6 +47,8 @@ std::string_view about_section(std::string_view section) {
     return "Tokens (JWT). Admin tokens are apart: they are always checked by the file admin.key in the data directory "
            "and "
            "the audience tidemark-admin, whatever stands here.";
+  if (section == "devices") return "Which devices of a user may be logged in together.";
+  if (section == "presence") return "What users see of each other's comings and goings.";
   if (section == "store")
     return "The embedded store. Every message is synced to disk before it is acknowledged; that cannot be switched "
            "off.";

@@ -113,6 +113,17 @@ std::vector<Setting> make_settings() {
       TM_NUMBER(auth.default_ttl_s, 1, 315'360'000, "For how many seconds tokens of tidemark token are good."),
       TM_NUMBER(auth.admin_ttl_s, 1, 315'360'000, "The same for admin tokens."),
 
+      TM_CHOICE(devices.policy, "How many devices a user may be logged in on: multi allows max of them, single one, "
+                "one_per_platform one of each platform that their apps name (ios, web ...) and max in all.", "multi",
+                "single", "one_per_platform"),
+      TM_NUMBER(devices.max, 1, 1'000, "Devices that a user may be logged in on at a time."),
+      TM_CHOICE(devices.when_full, "What becomes of a login that is one too many: with replace another device is logged "
+                "out for it, the one that was active least recently, and told OTHER_DEVICE; with refuse it is answered "
+                "TOO_MANY_DEVICES.", "replace", "refuse"),
+
+      TM_YES_NO(presence.online, "Whether users may see who of those with whom they have a single chat is online."),
+      TM_YES_NO(presence.last_seen, "Whether they also see when somebody who is offline was there last."),
+
       TM_NUMBER(store.cache_bytes, kMiB, 1'024 * kGiB, "Memory for blocks read from disk."),
       TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes are gathered before they go from the "
                 "write-ahead log into sorted files."),
@@ -166,8 +177,6 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(connections_per_user_max, 1, 100'000, TOO_MANY_CONNECTIONS, "Live connections of one user."),
       TM_LIMIT(connections_per_address_max, 1, 1'000'000, TOO_MANY_CONNECTIONS, "Open connections from one address; this "
                "machine's own addresses are not counted."),
-      TM_PLAIN(devices_max, 1, 1'000, "Devices of a user; a further one takes the place of the one that was active least "
-               "recently."),
       TM_PLAIN(unanswered_max, 1, 100'000, "Requests of one connection that wait for their answer; the next is read when "
                "there is room."),
       TM_PLAIN(unanswered_bytes_max, 65'536, kGiB, "Bytes of such requests together."),
@@ -181,6 +190,9 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(logins_per_minute, 0, 1'000'000, RATE_LIMITED, "Logins a user may make a minute in the long run; 0 is no "
                "limit."),
       TM_LIMIT(logins_burst, 1, 1'000'000, RATE_LIMITED, "Logins a user may make at once after a rest."),
+      TM_LIMIT(ephemerals_per_second, 0, 1'000'000, RATE_LIMITED, "Ephemerals (typing and the like) a user may send a "
+               "second in the long run; 0 is no limit."),
+      TM_LIMIT(ephemerals_burst, 1, 1'000'000, RATE_LIMITED, "Ephemerals a user may send at once after a rest."),
       TM_PLAIN(rate_users_max, 100, 100'000'000, "Users whose rates are kept in mind at once; beyond it the one seen longest "
                "ago is forgotten."),
 
@@ -204,6 +216,10 @@ std::vector<Setting> make_settings() {
       TM_PLAIN(ack_entries, 1, 1'000, "Entries after which a client acks at the latest."),
       TM_PLAIN(push_again_ms, 1'000, 600'000, "An entry not acked for so long on a live connection is pushed again."),
       TM_PLAIN(push_again_times, 0, 100, "How often an entry is pushed again before the connection is closed."),
+
+      TM_LIMIT(presence_watched_max, 0, 10'000, LIMIT_REACHED, "Users whose presence a connection may watch."),
+      TM_PLAIN(presence_every_ms, 100, 600'000, "Least time between two frames that tell a connection of presence; what "
+               "changes meanwhile is told together."),
 
       TM_PLAIN(handshake_timeout_ms, 100, 600'000, "Time from a connection's first byte to its accepted hello or its complete "
                "HTTP request; then it is closed."),

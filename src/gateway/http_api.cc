@@ -71,6 +71,25 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_add_members();
     case HttpOperation::remove_member:
       return frame.mutable_remove_member();
+    case HttpOperation::list_devices:
+    case HttpOperation::list_devices_of:
+      return frame.mutable_devices();
+    case HttpOperation::change_device:
+      return frame.mutable_change_device();
+    case HttpOperation::remove_device:
+    case HttpOperation::remove_device_of:
+      return frame.mutable_remove_device();
+    case HttpOperation::logout_device:
+    case HttpOperation::logout:
+    case HttpOperation::logout_device_of:
+    case HttpOperation::logout_user:
+      return frame.mutable_logout();
+    case HttpOperation::logout_others:
+      return frame.mutable_logout_others();
+    case HttpOperation::get_presence:
+      return frame.mutable_presence();
+    case HttpOperation::send_ephemeral:
+      return frame.mutable_ephemeral();
     case HttpOperation::put_user:
       return frame.mutable_put_user();
     case HttpOperation::get_user:
@@ -147,7 +166,11 @@ Result<Caller> HttpApi::caller_of(const HttpRequest& request, bool admin) const 
   const std::string_view token = bearer_of(request);
   if (token.empty()) return fail(ErrorCode::BAD_TOKEN, "Authorization", "Send the header Authorization: Bearer TOKEN.");
   TM_ASSIGN(const Principal principal, admin ? host_.admin(token) : host_.user(token));
-  Caller caller{principal.user, principal.device, {}, admin};
+  Caller caller{.user = principal.user,
+                .device = principal.device,
+                .admin = admin,
+                .token_issued_at = principal.issued_at_ms,
+                .token_of_device = !principal.device.empty()};
   if (caller.device.empty())
     if (const auto named = request.headers.get("Tidemark-Device")) {
       TM_TRY(check_name(*named, 64, "Tidemark-Device"));

@@ -16,6 +16,8 @@ struct Limits {
   static constexpr std::int64_t idempotency_key_bytes_max = 64;  // an Idempotency-Key -> MALFORMED
   static constexpr std::int64_t body_type_bytes_max = 32;        // the type of a body -> OUT_OF_RANGE
   static constexpr std::int64_t token_bytes_max = 8'192;         // a token -> BAD_TOKEN
+  static constexpr std::int64_t ephemeral_bytes_max = 2'048;     // payload of an ephemeral -> TOO_LARGE
+  static constexpr std::int64_t ephemeral_ms_max = 10'000;       // its lifetime -> OUT_OF_RANGE
   static constexpr std::int64_t mutations_kept = 64;             // outcomes kept by install -> MUTATION_EXPIRED
   static constexpr std::int64_t mutations_unanswered_max = 32;   // open mutations of an install; the client keeps to it
   static constexpr std::int64_t json_depth_max = 16;             // nesting of a frame or request -> TOO_DEEP
@@ -84,8 +86,6 @@ struct Limits {
   std::int64_t connections_per_user_max = 32;
   /// Open connections from one address outside this machine -> TOO_MANY_CONNECTIONS.
   std::int64_t connections_per_address_max = 4'096;
-  /// Devices of a user; the one that was active least recently leaves, so there is no error.
-  std::int64_t devices_max = 50;
   /// Requests of one connection that wait for their answer; the next is read when there is room, so there is no error.
   std::int64_t unanswered_max = 256;
   /// Bytes of such requests together; as above, no error.
@@ -104,6 +104,10 @@ struct Limits {
   std::int64_t logins_per_minute = 60;
   /// Logins at once after a rest -> RATE_LIMITED.
   std::int64_t logins_burst = 60;
+  /// Ephemerals (typing and the like) of a user a second in the long run -> RATE_LIMITED.
+  std::int64_t ephemerals_per_second = 10;
+  /// Ephemerals at once after a rest -> RATE_LIMITED.
+  std::int64_t ephemerals_burst = 30;
   /// Users whose rates are kept in mind at once; beyond it the one seen longest ago is forgotten, so there is no error.
   std::int64_t rate_users_max = 100'000;
 
@@ -146,6 +150,12 @@ struct Limits {
   std::int64_t push_again_ms = 10'000;
   /// Pushes again of one entry before the connection is closed.
   std::int64_t push_again_times = 3;
+
+  // Presence.
+  /// Users whose presence a link may watch -> LIMIT_REACHED.
+  std::int64_t presence_watched_max = 200;
+  /// Least time between two frames that tell a link of presence; what changes meanwhile waits, so there is no error.
+  std::int64_t presence_every_ms = 1'000;
 
   // Patience.
   /// From a connection's first byte to its accepted hello or its complete HTTP request; it is closed.

@@ -1,5 +1,8 @@
 #include "gateway/links.h"
 
+#include <algorithm>
+
+#include "core/session.h"
 #include "gateway/settings.h"
 #include "gateway/ws_link.h"
 #include "tidemark.pb.h"
@@ -7,6 +10,7 @@
 namespace tidemark {
 namespace {
 constexpr std::int64_t kSeenEveryMs = 5'000;
+constexpr std::size_t kEphemeralsHeld = 32;  // for one user
 }  // namespace
 
 Links::Links(const Config& config, const Clock& clock, Service& service, Metrics& metrics, Authenticate authenticate)
@@ -17,8 +21,13 @@ Links::Links(const Config& config, const Clock& clock, Service& service, Metrics
       authenticate_(std::move(authenticate)),
       welcome_(std::make_unique<pb::ServerFrame>(welcome_template(config))),
       delivery_(*this, delivery_options(config)),
+      ephemerals_(kEphemeralsHeld),
       login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
-      seen_noted_ms_(clock.steady_ms()) {}
+      device_login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
+      seen_noted_ms_(clock.steady_ms()) {
+  service_.send_ephemerals_to([this](const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral,
+                                     SessionId sender) { take_ephemeral(users, ephemeral, sender); });
+}
 
 Links::~Links() = default;
 
@@ -36,7 +45,11 @@ void Links::publish(Outcome outcome) {
     if (notice.dead) service_.recalled(notice.conversation);
   delivery_.forget(outcome.notices);
   // Answers first: a login among them has to stand before what comes behind it is delivered.
-  for (auto& [done, result] : outcome.answers) done(std::move(result));
+  for (auto& [done, result, ended] : outcome.answers) {
+    // And whoever makes room is gone before the newcomer is welcomed.
+    for (const EndedSession& session : ended) end_session(session);
+    done(std::move(result));
+  }
   delivery_.publish(outcome.notices, now_ms());
 }
 
@@ -45,6 +58,39 @@ void Links::tick() {
   delivery_.tick(now);
   for_each([&](WsLink& link) { end_if_due(link, now); });
   note_seen(now);
+  ephemerals_.tick(now);
+  tell_presence(now);
+}
+
+bool Links::idle(const WsLink& link) const {
+  return !link.blocked() && !delivery_.waiting(link.id());
+}
+
+void Links::tell_presence(std::int64_t now) {
+  for (const SessionId session : service_.presence().due(now)) {
+    WsLink* link = find(session);
+    // Who takes nothing now is told later how things stand then.
+    if (link == nullptr || !idle(*link)) continue;
+    if (const auto states = service_.presence().take(session, now); !states.empty()) link->tell_presence(states);
+  }
+}
+
+void Links::take_ephemeral(const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral, SessionId sender) {
+  for (const UserId& user : users) {
+    const auto found = links_of_.find(user);
+    if (found == links_of_.end()) continue;  // nobody is there: it is gone
+    ephemerals_.hold(user, ephemeral);
+    for (WsLink* link : found->second)
+      if (link->welcomed() && link->foreground() && link->id() != sender && idle(*link))
+        link->tell_ephemeral(*ephemeral);
+  }
+}
+
+void Links::tell_ephemerals(WsLink& link) {
+  for (const Ephemerals::Shared& each : ephemerals_.alive(link.user(), now_ms())) {
+    const bool own = each->sender == link.user() && each->sender_device == link.device();
+    if (!own && idle(link)) link.tell_ephemeral(*each);
+  }
 }
 
 void Links::shut_down() {
@@ -70,26 +116,66 @@ void Links::note_seen(std::int64_t now) {
     if (auto seen = link->take_seen()) service_.engine().submit(std::move(*seen), [](Result<Reply>) {});
 }
 
+void Links::note_last_seen(WsLink& link) {
+  if (auto seen = link.take_last_seen()) service_.engine().submit(std::move(*seen), [](const Result<Reply>&) {});
+}
+
 void Links::count_frame(std::size_t bytes) {
   ++metrics_.frames_in;
   metrics_.bytes_in += bytes;
 }
 
-Result<void> Links::admit_login(const UserId& user) {
+Result<void> Links::admit_login(const UserId& user, const DeviceId& device) {
+  // A device that asks without end is stopped before it can use up what is its user's.
+  const std::string own = user.value + '\0' + device.value;
+  if (const std::uint32_t wait_ms = device_login_rate_.take(own, now_ms()); wait_ms > 0)
+    return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this device.", wait_ms);
   if (const std::uint32_t wait_ms = login_rate_.take(user.value, now_ms()); wait_ms > 0)
     return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this user.", wait_ms);
-  std::size_t& count = links_of_[user];
-  if (count >= static_cast<std::size_t>(limits().connections_per_user_max))
+  const auto found = links_of_.find(user);
+  if (found != links_of_.end() && found->second.size() >= static_cast<std::size_t>(limits().connections_per_user_max))
     return fail(ErrorCode::TOO_MANY_CONNECTIONS, "hello", "This user has too many links.", 5'000);
-  ++count;
   return {};
+}
+
+void Links::joined(WsLink& link) {
+  links_of_[link.user()].push_back(&link);
 }
 
 void Links::left(const WsLink& link) {
   links_.erase(link.id());
   // A link that was not admitted has no user.
-  if (const auto found = links_of_.find(link.user()); found != links_of_.end() && --found->second == 0)
-    links_of_.erase(found);
+  const auto found = links_of_.find(link.user());
+  if (found == links_of_.end()) return;
+  std::erase(found->second, &link);
+  if (found->second.empty()) links_of_.erase(found);
+}
+
+namespace {
+
+struct KickText {
+  std::string_view code;
+  std::string_view message;
+};
+
+KickText kick_text(SessionEnd end) {
+  if (end == SessionEnd::replaced) return {"REPLACED", "This device has a newer link."};
+  const ErrorInfo& info = error_info(code_of(end));
+  return {info.name, info.english};
+}
+
+}  // namespace
+
+void Links::end_session(const EndedSession& ended) {
+  const auto found = links_of_.find(ended.user);
+  if (found == links_of_.end()) return;
+  const auto links = found->second;  // those that end leave the list
+  for (WsLink* link : links) {
+    if (!link->welcomed() || link->device() != ended.device || link->generation() != ended.generation) continue;
+    ++metrics_.kicks;
+    const KickText text = kick_text(ended.end);
+    link->kick(text.code, text.message, WsLink::Reconnect::no);
+  }
 }
 
 void Links::push(SessionId session, std::span<const PushRef> items) {
@@ -106,8 +192,10 @@ void Links::end(SessionId session, LinkEnd reason) {
   WsLink* link = find(session);
   if (link == nullptr) return;
   ++metrics_.kicks;
-  if (reason == LinkEnd::replaced)
-    return link->kick("REPLACED", "This device has a newer link.", WsLink::Reconnect::no);
+  if (reason == LinkEnd::replaced) {
+    const KickText text = kick_text(SessionEnd::replaced);
+    return link->kick(text.code, text.message, WsLink::Reconnect::no);
+  }
   ++metrics_.closed_unacknowledged;
   link->kick("UNACKNOWLEDGED", "Pushes were not acknowledged; connect again.", WsLink::Reconnect::yes);
 }

@@ -54,7 +54,14 @@ class Links final : private DeliveryPort {
   void count_frame(std::size_t bytes);
   Result<Principal> authenticate(std::string_view token) const { return authenticate_(token); }
   /// Whether the user may log in once more now (rate, number of links). Counted until left().
-  Result<void> admit_login(const UserId& user);
+  Result<void> admit_login(const UserId& user, const DeviceId& device);
+  /// The login was refused for good: it is not counted against the user's other devices.
+  void login_refused(const UserId& user) { login_rate_.give_back(user.value); }
+  void note_last_seen(WsLink& link);
+  /// What was said in passing while the link's user did not look, and still lives.
+  void tell_ephemerals(WsLink& link);
+  /// The link's user is known: it is one of his from now on.
+  void joined(WsLink& link);
   void left(const WsLink& link);
   const pb::ServerFrame& welcome_limits() const { return *welcome_; }
   std::int64_t now_ms() const { return clock_.steady_ms(); }
@@ -69,6 +76,11 @@ class Links final : private DeliveryPort {
   bool blocked(SessionId session) const override;
 
   WsLink* find(SessionId session) const;
+  void end_session(const EndedSession& ended);
+  void take_ephemeral(const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral, SessionId sender);
+  /// Whether the link can be told what may as well be dropped: no message waits for its socket.
+  bool idle(const WsLink& link) const;
+  void tell_presence(std::int64_t now);
   /// Does something with each link; links may end meanwhile.
   template <typename Act>
   void for_each(Act act);
@@ -82,9 +94,11 @@ class Links final : private DeliveryPort {
   const Authenticate authenticate_;
   const std::unique_ptr<pb::ServerFrame> welcome_;
   Delivery delivery_;
+  Ephemerals ephemerals_;
   RateLimiter login_rate_;
+  RateLimiter device_login_rate_;       // refused ones count too
   std::map<SessionId, WsLink*> links_;  // from the upgrade to the end; in an order, for the simulator
-  std::unordered_map<UserId, std::size_t> links_of_;
+  std::unordered_map<UserId, std::vector<WsLink*>> links_of_;  // with a hello, in its order
   std::int64_t seen_noted_ms_;
 };
 

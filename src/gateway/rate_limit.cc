@@ -34,6 +34,11 @@ std::uint32_t RateLimiter::take(std::string_view key, std::int64_t now_ms) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>((wait_us + 999) / 1000, UINT32_MAX));
 }
 
+void RateLimiter::give_back(std::string_view key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = by_key_.find(key); found != by_key_.end()) found->second->full_at_us -= each_us_;
+}
+
 std::size_t RateLimiter::size() const {
   const std::lock_guard lock(mutex_);
   return buckets_.size();

@@ -30,6 +30,9 @@ class RateLimiter {
   /// milliseconds one will be (for Error::retry_after_ms and Retry-After).
   std::uint32_t take(std::string_view key, std::int64_t now_ms);
 
+  /// Puts one back that was taken for nothing.
+  void give_back(std::string_view key);
+
   /// Buckets held now.
   std::size_t size() const;
 

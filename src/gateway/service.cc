@@ -7,6 +7,7 @@
 #include "core/conversation_id.h"
 #include "core/reads.h"
 #include "core/registered.h"
+#include "core/session.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 
@@ -27,6 +28,7 @@ Result<Frame> framed(Result<Value> value, Fill fill) {
 
 struct ReplyToFrame {
   pb::ServerFrame& frame;
+  const DeviceId& asking;
   void operator()(const SentReply& reply) { to_pb(reply, *frame.mutable_sent()); }
   void operator()(const MutatedReply& reply) { to_pb(reply, *frame.mutable_mutated()); }
   void operator()(const GroupReply& reply) { to_pb(reply, *frame.mutable_group()); }
@@ -37,8 +39,24 @@ struct ReplyToFrame {
     frame.mutable_user()->set_created_at(reply.head.created_at);
   }
   void operator()(const TombstonesReply&) {}
+  void operator()(const DevicesReply& reply) { to_pb(reply, asking, *frame.mutable_devices()); }
+  void operator()(const Device& device) { to_pb(device, asking, *frame.mutable_device()); }
   void operator()(const NoReply&) {}
 };
+
+/// An administrator's calls belong to no session.
+Session session_of(const Caller& caller) {
+  if (caller.admin) return {};
+  return {caller.user, caller.device, caller.generation, caller.token_issued_at, caller.token_of_device};
+}
+
+/// Whether the caller may read. What ends a link's session ends the link before anything more is told.
+Result<void> may_read(StoreView& view, const CoreParams& params, const Caller& caller) {
+  if (caller.admin) return {};
+  TM_TRY(check_registered(view, params, caller.user, "token"));
+  if (caller.generation) return {};
+  return check_session(view, session_of(caller));
+}
 
 constexpr std::size_t kRecallsKept = 1'024;
 
@@ -108,8 +126,11 @@ Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads 
       tokens_(std::move(tokens)),
       threads_(std::move(threads)),
       metrics_(metrics),
+      limits_(limits),
       message_rate_(limits.messages, limits.users_max),
-      request_rate_(limits.requests, limits.users_max) {}
+      request_rate_(limits.requests, limits.users_max),
+      ephemeral_rate_(limits.ephemerals, limits.users_max),
+      presence_(limits.presence_every_ms) {}
 
 bool Service::changes(const pb::ClientFrame& request) {
   switch (request.operation_case()) {
@@ -119,6 +140,10 @@ bool Service::changes(const pb::ClientFrame& request) {
     case Operation::kAddMembers:
     case Operation::kRemoveMember:
     case Operation::kChangeGroup:
+    case Operation::kChangeDevice:
+    case Operation::kLogout:
+    case Operation::kLogoutOthers:
+    case Operation::kRemoveDevice:
     case Operation::kPutUser:
       return true;
     default:
@@ -130,8 +155,7 @@ void Service::read(const Caller& caller, Read read, Answer answer, int attempts_
   threads_.on_reader([this, since = Stopwatch(), recalls = recalls_, caller, read = std::move(read),
                       answer = std::move(answer), attempts_left]() mutable {
     StoreView view(engine_.snapshot());
-    const Result<void> known =
-        caller.admin ? Result<void>() : check_registered(view, engine_.params(), caller.user, "token");
+    const Result<void> known = may_read(view, engine_.params(), caller);
     Result<Frame> result = known ? read(view) : std::unexpected(known.error());
     if (view.failure()) result = std::unexpected(told_of(*view.failure()));
     threads_.on_network([this, since, recalls, caller, read = std::move(read), answer = std::move(answer),
@@ -160,18 +184,20 @@ bool Service::recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame
                      [&](const ConversationId& id) { return shows(frame, id.value); });
 }
 
-void Service::submit(Command command, Answer answer) {
-  engine_.submit(std::move(command),
-                 [this, since = Stopwatch(), answer = std::move(answer)](Result<Reply> reply) mutable {
-                   metrics_.commit_latency.add(since.micros());
-                   if (!reply) {
-                     ++metrics_.errors[error_info(reply.error().code).name];
-                     return answer(std::unexpected(std::move(reply).error()));
-                   }
-                   auto frame = std::make_unique<pb::ServerFrame>();
-                   std::visit(ReplyToFrame{*frame}, *reply);
-                   answer(std::move(frame));
-                 });
+void Service::submit(const Caller& caller, Command command, Answer answer) {
+  engine_.submit(
+      std::move(command),
+      [this, since = Stopwatch(), asking = caller.device, answer = std::move(answer)](Result<Reply> reply) mutable {
+        metrics_.commit_latency.add(since.micros());
+        if (!reply) {
+          ++metrics_.errors[error_info(reply.error().code).name];
+          return answer(std::unexpected(std::move(reply).error()));
+        }
+        auto frame = std::make_unique<pb::ServerFrame>();
+        std::visit(ReplyToFrame{*frame, asking}, *reply);
+        answer(std::move(frame));
+      },
+      session_of(caller));
 }
 
 Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request) {
@@ -179,6 +205,7 @@ Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request
   const std::int64_t now_ms = clock_.steady_ms();
   std::uint32_t wait_ms = request_rate_.take(caller.user.value, now_ms);
   if (wait_ms == 0 && request.has_send()) wait_ms = message_rate_.take(caller.user.value, now_ms);
+  if (wait_ms == 0 && request.has_ephemeral()) wait_ms = ephemeral_rate_.take(caller.user.value, now_ms);
   if (wait_ms == 0) return {};
   return fail(ErrorCode::RATE_LIMITED, "", {}, wait_ms);
 }
@@ -197,6 +224,16 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return history(caller, request, std::move(answer));
     case Operation::kConversations:
       return conversations(caller, request, std::move(answer));
+    case Operation::kPresence:
+      return presence(caller, request, std::move(answer));
+    case Operation::kEphemeral:
+      return ephemeral(caller, request, std::move(answer));
+    case Operation::kDevices:
+      return devices(caller, request, std::move(answer));
+    case Operation::kLogout:
+    case Operation::kLogoutOthers:
+    case Operation::kRemoveDevice:
+      return end_sessions(caller, request, std::move(answer));
     case Operation::kPutUser:
     case Operation::kGetUser:
       return admin_call(caller, request, std::move(answer));
@@ -266,14 +303,20 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       CreateGroupCommand command = create_group_from(request.create_group());
       command.creator = caller.user;
       command.device = caller.device;
-      return submit(std::move(command), std::move(answer));
+      return submit(caller, std::move(command), std::move(answer));
     }
     case Operation::kAddMembers:
-      return submit(made_by(caller, add_members_from(request.add_members())), std::move(answer));
+      return submit(caller, made_by(caller, add_members_from(request.add_members())), std::move(answer));
     case Operation::kRemoveMember:
-      return submit(made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
+      return submit(caller, made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
     case Operation::kChangeGroup:
-      return submit(made_by(caller, change_group_from(request.change_group())), std::move(answer));
+      return submit(caller, made_by(caller, change_group_from(request.change_group())), std::move(answer));
+    case Operation::kChangeDevice: {
+      auto command = change_device_from(request.change_device());
+      if (!command) return answer(std::unexpected(std::move(command).error()));
+      command->user = caller.user;
+      return submit(caller, std::move(*command), std::move(answer));
+    }
     default:
       return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
   }
@@ -300,7 +343,7 @@ void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer 
   command->sender = caller.admin ? UserId(request.send().sender()) : caller.user;
   command->device = caller.device;
   command->admin = caller.admin;
-  submit(std::move(*command), std::move(answer));
+  submit(caller, std::move(*command), std::move(answer));
 }
 
 void Service::mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
@@ -310,7 +353,7 @@ void Service::mutate(const Caller& caller, const pb::ClientFrame& request, Answe
   command->device = caller.device;
   command->install = caller.install;
   std::visit(OwnedBy{caller}, command->change);
-  submit(std::move(*command), std::move(answer));
+  submit(caller, std::move(*command), std::move(answer));
 }
 
 void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
@@ -449,12 +492,73 @@ void Service::conversations(const Caller& caller, const pb::ClientFrame& request
       std::move(answer));
 }
 
+namespace {
+
+/// Whose devices are meant: a user's token speaks for himself alone, an admin's for whom it names.
+Result<UserId> owner_of(const Caller& caller, const std::string& named) {
+  if (!caller.admin && !named.empty())
+    return fail(ErrorCode::FORBIDDEN, "user", "Only admin tokens may name another user.");
+  UserId user = caller.admin ? UserId(named) : caller.user;
+  TM_TRY(check_user_id(user, "user"));
+  return user;
+}
+
+Result<EndSessionsCommand> logout_from(const Caller& caller, const pb::LogoutRequest& request) {
+  EndSessionsCommand command;
+  TM_ASSIGN(command.user, owner_of(caller, request.user()));
+  command.device = DeviceId(request.device());
+  if (command.device.empty() && !caller.admin) {
+    command.device = caller.device;
+    TM_TRY(check_name(command.device.value, 64, "device"));
+  }
+  return command;
+}
+
+Result<EndSessionsCommand> end_sessions_from(const Caller& caller, const pb::ClientFrame& request) {
+  if (request.has_logout()) return logout_from(caller, request.logout());
+  EndSessionsCommand command;
+  if (request.has_logout_others()) {
+    if (caller.device.empty()) return fail(ErrorCode::MALFORMED, "device", "Say which device this is.");
+    command.user = caller.user;
+    command.except = caller.device;
+    return command;
+  }
+  TM_ASSIGN(command.user, owner_of(caller, request.remove_device().user()));
+  TM_TRY(check_name(request.remove_device().device(), 64, "device"));
+  command.device = DeviceId(request.remove_device().device());
+  command.end = SessionEnd::removed;
+  return command;
+}
+
+}  // namespace
+
+void Service::end_sessions(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  auto command = end_sessions_from(caller, request);
+  if (!command) return answer(std::unexpected(std::move(command).error()));
+  command->admin = caller.admin;
+  submit(caller, std::move(*command), std::move(answer));
+}
+
+void Service::devices(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  auto user = owner_of(caller, request.devices().user());
+  if (!user) return answer(std::unexpected(std::move(user).error()));
+  read(
+      caller,
+      [user = std::move(*user), asking = caller.device, admin = caller.admin](StoreView& view) -> Result<Frame> {
+        if (admin && !view.user(user).exists()) return fail(ErrorCode::USER_NOT_FOUND, "user");
+        auto frame = std::make_unique<pb::ServerFrame>();
+        ReplyToFrame{*frame, asking}(DevicesReply{listed(view.devices(user))});
+        return frame;
+      },
+      std::move(answer));
+}
+
 void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   if (!caller.admin) return answer(fail(ErrorCode::FORBIDDEN, "", "Only admin tokens may do this."));
   if (request.has_put_user()) {
     SetUserCommand command{UserId(request.put_user().user()), std::nullopt};
     if (request.put_user().has_level()) command.level = request.put_user().level();
-    return submit(std::move(command), std::move(answer));
+    return submit(caller, std::move(command), std::move(answer));
   }
   const UserId user(request.get_user().user());
   if (auto checked = check_user_id(user, "user"); !checked) return answer(std::unexpected(std::move(checked).error()));
@@ -464,7 +568,7 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
         const UserHead head = view.user(user);
         if (!head.exists()) return fail(ErrorCode::USER_NOT_FOUND, "user");
         auto frame = std::make_unique<pb::ServerFrame>();
-        ReplyToFrame{*frame}(UserReply{user, head});
+        ReplyToFrame{*frame, {}}(UserReply{user, head});
         return frame;
       },
       std::move(answer));

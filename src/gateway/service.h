@@ -11,6 +11,8 @@
 #include "base/ports.h"
 #include "core/reads.h"
 #include "engine/engine.h"
+#include "engine/ephemerals.h"
+#include "engine/presence.h"
 #include "gateway/metrics.h"
 #include "gateway/page_token.h"
 #include "gateway/rate_limit.h"
@@ -19,12 +21,20 @@
 
 namespace tidemark {
 
+namespace v1 {
+class PresenceList;
+}
+
 /// Who calls. A device is empty where none was named (plain HTTP).
 struct Caller {
   UserId user;
   DeviceId device;
-  InstallId install;
+  InstallId install = {};
   bool admin = false;
+  std::optional<std::uint64_t> generation = {};  // of the link's session; nothing: HTTP
+  SessionId link = 0;                            // 0: HTTP
+  std::int64_t token_issued_at = 0;
+  bool token_of_device = false;
 };
 
 /// An answer, or the refusal. The frame's id is not set.
@@ -40,7 +50,12 @@ struct Threads {
 struct ServiceLimits {
   Rate messages;
   Rate requests;
+  Rate ephemerals;
   std::size_t users_max = 100'000;  // whose rates are kept in mind
+  std::size_t watched_max = 200;
+  std::int64_t presence_every_ms = 1'000;
+  bool shows_online = true;
+  bool shows_last_seen = true;
 };
 
 class Service {
@@ -59,6 +74,12 @@ class Service {
   void seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const;
 
   Engine& engine() { return engine_; }
+  Presence& presence() { return presence_; }
+  /// A state as it may be told.
+  void tell_state(const PresenceState& state, pb::PresenceList& out) const;
+  /// Where ephemerals go: to the links of these users, but not to the one that sent it (0: none).
+  using ToLinks = std::function<void(const std::vector<UserId>& users, const Ephemerals::Shared&, SessionId sender)>;
+  void send_ephemerals_to(ToLinks links) { to_links_ = std::move(links); }
   /// A message of this conversation was taken back, and its author is about to be told: what was read of it before that
   /// is read again before it is answered.
   void recalled(const ConversationId& conversation);
@@ -69,7 +90,7 @@ class Service {
   void read(const Caller& caller, Read read, Answer answer, int attempts_left = kReadAttempts);
   /// Whether a message was taken back, since `recalls` of them, in a conversation that the frame shows.
   bool recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const;
-  void submit(Command command, Answer answer);
+  void submit(const Caller& caller, Command command, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void objects(const Caller& caller, ObjectKind kind, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -77,6 +98,10 @@ class Service {
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void presence(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void ephemeral(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void devices(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void end_sessions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
 
   Engine& engine_;
@@ -86,8 +111,12 @@ class Service {
   std::uint64_t recalls_ = 0;            // made known so far
   std::deque<ConversationId> recalled_;  // where the last of them were
   Metrics& metrics_;
+  const ServiceLimits limits_;
   RateLimiter message_rate_;
   RateLimiter request_rate_;
+  RateLimiter ephemeral_rate_;
+  Presence presence_;
+  ToLinks to_links_;
 };
 
 }  // namespace tidemark

@@ -42,7 +42,9 @@ CoreParams core_params(const Config& config) {
   params.sync_bytes_default = size(limits.sync_bytes_default);
   params.sync_bytes_max = size(limits.sync_bytes_max);
   params.preview_bytes = size(limits.preview_bytes);
-  params.devices_max = size(limits.devices_max);
+  params.devices.kind = config.devices.policy;
+  params.devices.max = size(config.devices.max);
+  params.devices.when_full = config.devices.when_full;
   params.mutations_kept = size(limits.mutations_kept);
   return params;
 }
@@ -69,9 +71,14 @@ DeliveryOptions delivery_options(const Config& config) {
 
 ServiceLimits service_limits(const Config& config) {
   const Limits& limits = config.limits;
-  return {{limits.messages_per_second, kSecondMs, limits.messages_burst},
-          {limits.requests_per_second, kSecondMs, limits.requests_burst},
-          size(limits.rate_users_max)};
+  return {.messages = {limits.messages_per_second, kSecondMs, limits.messages_burst},
+          .requests = {limits.requests_per_second, kSecondMs, limits.requests_burst},
+          .ephemerals = {limits.ephemerals_per_second, kSecondMs, limits.ephemerals_burst},
+          .users_max = size(limits.rate_users_max),
+          .watched_max = size(limits.presence_watched_max),
+          .presence_every_ms = limits.presence_every_ms,
+          .shows_online = config.presence.online,
+          .shows_last_seen = config.presence.last_seen};
 }
 
 Rate login_rate(const Config& config) {

@@ -1,6 +1,9 @@
 #include "gateway/ws_link.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "core/session.h"
 #include "gateway/links.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
@@ -12,6 +15,8 @@ using Operation = pb::ClientFrame::OperationCase;
 
 constexpr std::uint16_t kCloseGoingAway = 1001;
 constexpr std::uint16_t kClosePolicy = 1008;
+/// How exactly the store knows when a device was here last.
+constexpr std::int64_t kSeenAgainMs = 10 * kMinuteMs;
 
 }  // namespace
 
@@ -77,6 +82,7 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
   // Between hello and welcome requests wait in their order.
   if (frame->has_ack()) return links_.delivery().acknowledge(id_, Mark(frame->ack().mark()), links_.now_ms());
   if (frame->has_heartbeat()) return heartbeat(*frame);
+  if (frame->has_foreground()) return set_foreground(*frame);
   if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
   waiting_bytes_ += frame->ByteSizeLong();
   waiting_->push_back(std::move(frame));
@@ -114,9 +120,13 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   auto login = login_from(request);
   if (!login) return refuse(login.error());
   login->user = principal->user;
-  if (auto admitted = links_.admit_login(principal->user); !admitted) return refuse(admitted.error());
+  login->token_issued_at = principal->issued_at_ms;
+  login->token_of_device = !principal->device.empty();
+  if (auto admitted = links_.admit_login(principal->user, login->device); !admitted) return refuse(admitted.error());
   state_ = State::logging_in;
-  caller_ = {principal->user, login->device, login->install, false};
+  foreground_ = !request.background();
+  caller_ = {.user = principal->user, .device = login->device, .install = login->install, .link = id_};
+  links_.joined(*this);
   expires_ms_ = principal->expires_at_ms;
   links_.service().engine().submit(*login,
                                    [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
@@ -127,13 +137,15 @@ void WsLink::hello(const pb::ClientFrame& frame) {
 void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply) {
   if (state_ != State::logging_in) return;
   if (!reply) {
+    if (ends_login(reply.error().code)) links_.login_refused(caller_.user);
     send_error(id, reply.error());
     return end(kClosePolicy, error_info(reply.error().code).name);
   }
   const LoginReply& login = std::get<LoginReply>(*reply);
-  generation_ = login.generation;
+  caller_.generation = login.generation;
   epoch_ = login.head.epoch;
   state_ = State::welcomed;
+  links_.service().presence().up(id_, caller_.user);
   pb::ServerFrame frame = links_.welcome_limits();
   frame.set_id(id);
   pb::Welcome& made = *frame.mutable_welcome();
@@ -147,6 +159,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   made.set_device(caller_.device.value);
   send(frame);
   links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, links_.now_ms());
+  if (state_ == State::welcomed && foreground_) links_.tell_ephemerals(*this);
   if (state_ == State::welcomed) run_waiting();
 }
 
@@ -178,7 +191,9 @@ void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
 void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result) {
   (Service::changes(request) ? void(--changes_running_) : void(read_running_ = false));
   if (state_ != State::welcomed) return;
-  if (result) {
+  if (request.id() == 0) {
+    // It asked for no answer.
+  } else if (result) {
     (*result)->set_id(request.id());
     send(**result);
     if (request.has_sync()) {
@@ -194,6 +209,9 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
     }
   } else {
     send_error(request.id(), result.error());
+    // Whose session ended on purpose has been told; any other link only has to begin anew.
+    if (result.error().code == ErrorCode::SESSION_FENCED)
+      return kick("SESSION_FENCED", "This session is over; connect again.", Reconnect::yes);
   }
   run_waiting();
   if (paused_ && half_empty()) {
@@ -215,6 +233,37 @@ void WsLink::heartbeat(const pb::ClientFrame& frame) {
   made.mutable_heartbeat()->set_head(links_.delivery().head_of(id_).value_or(Mark()).value);
   made.mutable_heartbeat()->set_server_time(links_.wall_ms());
   send(made);
+}
+
+void WsLink::set_foreground(const pb::ClientFrame& frame) {
+  const bool comes = frame.foreground().on() && !foreground_;
+  foreground_ = frame.foreground().on();
+  if (frame.id() != 0) {
+    pb::ServerFrame done;
+    done.set_id(frame.id());
+    done.mutable_done();
+    send(done);
+  }
+  if (comes && state_ == State::welcomed) links_.tell_ephemerals(*this);
+}
+
+void WsLink::tell_presence(const std::vector<PresenceState>& states) {
+  pb::ServerFrame frame;
+  for (const PresenceState& state : states) links_.service().tell_state(state, *frame.mutable_presence());
+  send(frame);
+}
+
+void WsLink::tell_ephemeral(const Ephemeral& ephemeral) {
+  pb::ServerFrame frame;
+  pb::Ephemeral& made = *frame.mutable_ephemeral();
+  made.set_conversation_id(ephemeral.conversation.value);
+  made.set_sender(ephemeral.sender.value);
+  made.set_sender_device(ephemeral.sender_device.value);
+  made.set_type(ephemeral.type);
+  made.set_payload(ephemeral.payload);
+  made.set_lifetime_ms(
+      static_cast<std::uint32_t>(std::max<std::int64_t>(0, ephemeral.expires_at_ms - links_.now_ms())));
+  send(frame);
 }
 
 void WsLink::push(std::span<const PushRef> items) {
@@ -298,6 +347,8 @@ void WsLink::end(std::uint16_t close_code, std::string_view reason) {
 
 void WsLink::on_closed() {
   if (state_ == State::ended) return;
+  links_.note_last_seen(*this);
+  links_.service().presence().down(id_, links_.wall_ms() - (links_.now_ms() - last_input_ms_));
   state_ = State::ended;
   links_.delivery().detach(id_, links_.now_ms());
   links_.left(*this);
@@ -306,12 +357,23 @@ void WsLink::on_closed() {
 std::optional<DeviceSeenCommand> WsLink::take_seen() {
   if (state_ != State::welcomed) return std::nullopt;
   const Mark acknowledged = links_.delivery().acknowledged(id_);
-  if (!std::exchange(seen_due_, false) && acknowledged == noted_) return std::nullopt;
-  // The first frame and moved marks are worth a note; every further frame at the same mark is not.
-  if (acknowledged == noted_ && noted_generation_) return std::nullopt;
+  const bool seen = std::exchange(seen_due_, false);
+  // The first frame, moved marks and a device that is still here after a while are worth a note; every frame is not.
+  const bool again = seen && (noted_ms_ == 0 || last_input_ms_ - noted_ms_ >= kSeenAgainMs);
+  seen_due_ = seen && !again && acknowledged == noted_;
+  if (!again && acknowledged == noted_) return std::nullopt;
+  return note_seen(acknowledged);
+}
+
+std::optional<DeviceSeenCommand> WsLink::take_last_seen() {
+  if (state_ != State::welcomed || !std::exchange(seen_due_, false)) return std::nullopt;
+  return note_seen(links_.delivery().acknowledged(id_));
+}
+
+DeviceSeenCommand WsLink::note_seen(Mark acknowledged) {
   noted_ = acknowledged;
-  noted_generation_ = true;
-  return DeviceSeenCommand{caller_.user, caller_.device, generation_, acknowledged};
+  noted_ms_ = std::max<std::int64_t>(last_input_ms_, 1);
+  return {caller_.user, caller_.device, generation(), acknowledged, links_.now_ms() - last_input_ms_};
 }
 
 }  // namespace tidemark

@@ -34,6 +34,11 @@ class WsLink final {
   void push(std::span<const PushRef> items);
   void hint(Mark head);
   bool blocked() const;
+  /// What its user's contacts did.
+  void tell_presence(const std::vector<PresenceState>& states);
+  void tell_ephemeral(const Ephemeral& ephemeral);
+  /// Somebody looks at the device.
+  bool foreground() const { return foreground_; }
 
   /// Tells the client why, then ends the link. A terminal kick is not followed by a reconnect.
   enum class Reconnect : std::uint8_t { no, yes };
@@ -41,8 +46,10 @@ class WsLink final {
   /// Ends the connection without a word.
   void close() { socket_.close(); }
 
-  /// What the device has acknowledged and not yet been noted, or nothing.
+  /// That the device was here and what it has acknowledged, as far as it is worth a note; or nothing.
   std::optional<DeviceSeenCommand> take_seen();
+  /// The same at the link's end, as of the last frame.
+  std::optional<DeviceSeenCommand> take_last_seen();
 
   SessionId id() const { return id_; }
   /// When the upgrade was accepted.
@@ -50,6 +57,9 @@ class WsLink final {
   std::int64_t last_input_ms() const { return last_input_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
   const UserId& user() const { return caller_.user; }
+  const DeviceId& device() const { return caller_.device; }
+  /// Of its session, once welcomed.
+  std::uint64_t generation() const { return caller_.generation.value_or(0); }
   std::int64_t token_expires_ms() const { return expires_ms_; }
 
  private:
@@ -65,10 +75,12 @@ class WsLink final {
   void start(std::unique_ptr<pb::ClientFrame> frame);
   void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
   void heartbeat(const pb::ClientFrame& frame);
+  void set_foreground(const pb::ClientFrame& frame);
   void send(const pb::ServerFrame& frame);
   void send_error(std::uint64_t id, const Error& error);
   void send_payload(std::string_view payload);
   void end(std::uint16_t close_code, std::string_view reason);
+  DeviceSeenCommand note_seen(Mark acknowledged);
   void acknowledge_cursor(const pb::Cursor& cursor);
 
   LinkSocket& socket_;
@@ -76,13 +88,13 @@ class WsLink final {
   const SessionId id_;
   const Dialect dialect_;
   State state_ = State::fresh;
+  bool foreground_ = true;
   bool seen_due_ = false;  // a frame came, or an ack moved, since the last note
   WebSocketCodec codec_;
   std::string bearer_;
   Caller caller_;
-  std::uint64_t generation_ = 0;
   Mark noted_;
-  bool noted_generation_ = false;
+  std::int64_t noted_ms_ = 0;  // 0: not yet
   Epoch epoch_;
   std::int64_t expires_ms_ = 0;
   const std::int64_t since_ms_;

@@ -145,6 +145,12 @@ std::string device(const UserId& user, const DeviceId& device) {
   return key;
 }
 
+std::string push_token(std::string_view token) {
+  std::string key(1, '\0');
+  key.append(bytes_of(digest_of({token})));
+  return key;
+}
+
 std::string installs(const UserId& user, const DeviceId& device) {
   std::string key = under_user(user, 'm');
   ByteWriter out(key);

@@ -27,6 +27,7 @@
 //   dedup         be32(hour) digest       -> dedup record; an hour is dropped as a whole
 //   devices       user 'd' device         -> device
 //                 user 'm' device install -> mutations of an install
+//                 0x00 digest             -> whose the push token of this digest is
 //   device        := u8(length) bytes     install := u8(length) bytes
 //
 // Why marks are inverted: indexes are read from the newest down, and going forward is cheap where going back is a
@@ -68,6 +69,7 @@ std::string dedup(const DedupKey& key);
 std::string dedup_hour(std::uint32_t hour);
 std::string device(const UserId& user, const DeviceId& device);
 std::string devices(const UserId& user);  // prefix of all of them
+std::string push_token(std::string_view token);
 std::string mutations(const UserId& user, const DeviceId& device, const InstallId& install);
 std::string installs(const UserId& user, const DeviceId& device);  // prefix of all installs of a device
 /// The first key after all that begin with `prefix`.

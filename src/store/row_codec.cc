@@ -155,6 +155,8 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.varint(head.object_mark.value);
   out.varint(head.blocked);
   out.varint(head.tombstones_dropped_to.value);
+  out.svarint(head.logged_out_at);
+  out.svarint(head.forgotten_at);
 }
 
 UserHead get_head(ByteReader& in) {
@@ -167,6 +169,8 @@ UserHead get_head(ByteReader& in) {
   head.object_mark = Mark(in.varint());
   head.blocked = static_cast<std::uint32_t>(in.varint());
   head.tombstones_dropped_to = Mark(in.varint());
+  head.logged_out_at = in.svarint();
+  head.forgotten_at = in.svarint();
   return head;
 }
 
@@ -317,7 +321,7 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
 }
 
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
-//         varint(blocked) varint(tombstones_dropped_to)
+//         varint(blocked) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at)
 //         count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;
@@ -480,8 +484,9 @@ Result<DedupRecord> decode_dedup(std::string_view bytes) {
   });
 }
 
-// device := version string(id) string(install) string(platform) string(app_version) varint(generation)
-//           varint(epoch) u8(generation_used) varint(acknowledged) svarint(last_seen) string(push_token)
+// device := version string(id) string(install) string(platform) string(app_version) string(name) varint(generation)
+//           varint(epoch) varint(generation_used) u8(live) u8(ended) svarint(ended_at) svarint(logged_in_at)
+//           svarint(token_issued_at) varint(acknowledged) svarint(last_seen) string(push_token)
 std::string encode(const Device& device) {
   std::string bytes;
   begin(bytes);
@@ -490,9 +495,15 @@ std::string encode(const Device& device) {
   out.string(device.install.value);
   out.string(device.platform);
   out.string(device.app_version);
+  out.string(device.name);
   out.varint(device.generation);
   out.varint(device.epoch);
-  out.u8(device.generation_used);
+  out.varint(device.generation_used);
+  out.u8(device.live);
+  out.u8(static_cast<std::uint8_t>(device.ended));
+  out.svarint(device.ended_at);
+  out.svarint(device.logged_in_at);
+  out.svarint(device.token_issued_at);
   out.varint(device.acknowledged.value);
   out.svarint(device.last_seen);
   out.string(device.push_token);
@@ -506,13 +517,38 @@ Result<Device> decode_device(std::string_view bytes) {
     device.install = InstallId(in.string());
     device.platform = in.string();
     device.app_version = in.string();
+    device.name = in.string();
     device.generation = in.varint();
     device.epoch = static_cast<std::uint32_t>(in.varint());
-    device.generation_used = in.u8() != 0;
+    device.generation_used = in.varint();
+    device.live = in.u8() != 0;
+    device.ended = static_cast<SessionEnd>(in.u8());
+    device.ended_at = in.svarint();
+    device.logged_in_at = in.svarint();
+    device.token_issued_at = in.svarint();
     device.acknowledged = Mark(in.varint());
     device.last_seen = in.svarint();
     device.push_token = in.string();
     return device;
+  });
+}
+
+// push token owner := version string(user) string(device)
+std::string encode(const PushTokenOwner& owner) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.string(owner.user.value);
+  out.string(owner.device.value);
+  return bytes;
+}
+
+Result<PushTokenOwner> decode_push_token_owner(std::string_view bytes) {
+  return whole(bytes, "push token", [](ByteReader& in) {
+    PushTokenOwner owner;
+    owner.user = UserId(in.string());
+    owner.device = DeviceId(in.string());
+    return owner;
   });
 }
 

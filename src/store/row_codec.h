@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/types.h"
+#include "core/view.h"
 #include "core/user_object.h"
 
 namespace tidemark {
@@ -34,6 +36,7 @@ std::string encode(const UserObject& object);
 std::string encode(const DedupRecord& record);
 std::string encode(const Device& device);
 std::string encode(const Mutations& mutations);
+std::string encode(const PushTokenOwner& owner);
 std::string encode(const Epoch& epoch);
 std::string encode(const std::vector<Epoch>& lineage);
 
@@ -45,6 +48,7 @@ Result<UserConversation> decode_row(std::string_view bytes);
 Result<UserObject> decode_object(std::string_view bytes);
 Result<DedupRecord> decode_dedup(std::string_view bytes);
 Result<Device> decode_device(std::string_view bytes);
+Result<PushTokenOwner> decode_push_token_owner(std::string_view bytes);
 Result<Mutations> decode_mutations(std::string_view bytes);
 Result<Epoch> decode_epoch(std::string_view bytes);
 Result<std::vector<Epoch>> decode_lineage(std::string_view bytes);

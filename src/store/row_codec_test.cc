@@ -106,7 +106,22 @@ RC_GTEST_PROP(RowCodec, objects_come_back_as_they_were, ()) {
 RC_GTEST_PROP(RowCodec, small_values_come_back_as_they_were, ()) {
   const DedupRecord record{Seq(number()), digest_of({text()})};
   RC_ASSERT(decode_dedup(encode(record)).value() == record);
-  Device device{DeviceId(text()), InstallId(text()), text(), text(), number(), 3, true, Mark(number()), 5, text()};
+  Device device{DeviceId(text()),
+                InstallId(text()),
+                text(),
+                text(),
+                text(),
+                number(),
+                3,
+                number(),
+                false,
+                SessionEnd::removed,
+                7,
+                8,
+                9,
+                Mark(number()),
+                5,
+                text()};
   RC_ASSERT(decode_device(encode(device)).value() == device);
   Mutations mutations{number(), 2, {{number(), digest_of({text()}), text()}}};
   RC_ASSERT(decode_mutations(encode(mutations)).value() == mutations);

@@ -412,6 +412,12 @@ std::vector<Device> StoreView::devices(const UserId& user) {
   return devices;
 }
 
+std::optional<PushTokenOwner> StoreView::push_token_owner(const std::string& token) {
+  const auto bytes = get(Table::devices, keys::push_token(token));
+  if (!bytes) return std::nullopt;
+  return take(decode_push_token_owner(*bytes));
+}
+
 Mutations StoreView::mutations(const UserId& user, const DeviceId& device, const InstallId& install) {
   const auto bytes = get(Table::devices, keys::mutations(user, device, install));
   if (!bytes) return {};

@@ -47,6 +47,7 @@ class StoreView final : public View {
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;
+  std::optional<PushTokenOwner> push_token_owner(const std::string& token) override;
   Mutations mutations(const UserId& user, const DeviceId& device, const InstallId& install) override;
   const std::optional<Error>& failure() const override { return failure_; }
 

@@ -266,6 +266,21 @@ ChangeGroupCommand change_group_from(const pb::ChangeGroupRequest& request) {
   return command;
 }
 
+Result<ChangeDeviceCommand> change_device_from(const pb::ChangeDeviceRequest& request) {
+  ChangeDeviceCommand command;
+  TM_TRY(check_name(request.device(), 64, "device"));
+  command.device = DeviceId(request.device());
+  if (request.has_name()) {
+    if (!request.name().empty()) TM_TRY(check_name(request.name(), 64, "name"));
+    command.name = request.name();
+  }
+  if (request.has_push_token()) {
+    if (!request.push_token().empty()) TM_TRY(check_name(request.push_token(), 1'024, "push_token"));
+    command.push_token = request.push_token();
+  }
+  return command;
+}
+
 Result<LoginCommand> login_from(const pb::HelloRequest& request) {
   LoginCommand command;
   TM_TRY(check_name(request.device(), 64, "device"));
@@ -522,6 +537,25 @@ void to_pb(const GroupReply& reply, pb::Group& out) {
   out.set_history_last(reply.group.newcomers_last);
   out.set_head_seq(reply.head.value);
   out.set_duplicate(reply.duplicate);
+}
+
+void to_pb(const Device& device, const DeviceId& asking, pb::Device& out) {
+  out.set_device(device.id.value);
+  out.set_name(device.name);
+  out.set_platform(device.platform);
+  out.set_app_version(device.app_version);
+  out.set_state(device.live                                ? pb::DEVICE_STATE_LOGGED_IN
+                : device.ended == SessionEnd::other_device ? pb::DEVICE_STATE_OTHER_DEVICE
+                                                           : pb::DEVICE_STATE_LOGGED_OUT);
+  out.set_logged_in_at(device.logged_in_at);
+  out.set_logged_out_at(device.ended_at);
+  out.set_last_seen(device.last_seen);
+  out.set_push(!device.push_token.empty());
+  out.set_current(device.id == asking && !asking.empty());
+}
+
+void to_pb(const DevicesReply& reply, const DeviceId& asking, pb::DeviceList& out) {
+  for (const Device& device : reply.devices) to_pb(device, asking, *out.add_devices());
 }
 
 void header_to_pb(const PushItem& item, pb::PushItem& out) {

@@ -10,12 +10,15 @@ namespace tidemark {
 namespace v1 {
 class AddMembersRequest;
 class Change;
+class ChangeDeviceRequest;
 class ChangeGroupRequest;
 class ConversationList;
 class ConversationPage;
 class ConversationSyncRequest;
 class CreateGroupRequest;
 class Cursor;
+class Device;
+class DeviceList;
 class Error;
 class Group;
 class HelloRequest;
@@ -46,6 +49,7 @@ CreateGroupCommand create_group_from(const pb::CreateGroupRequest& request);
 AddMembersCommand add_members_from(const pb::AddMembersRequest& request);
 RemoveMemberCommand remove_member_from(const pb::RemoveMemberRequest& request);
 ChangeGroupCommand change_group_from(const pb::ChangeGroupRequest& request);
+Result<ChangeDeviceCommand> change_device_from(const pb::ChangeDeviceRequest& request);
 Result<LoginCommand> login_from(const pb::HelloRequest& request);
 Result<Cursor> cursor_from(const pb::Cursor& cursor);
 /// Without the resume place of bodies "all", which travels in the page token.
@@ -70,6 +74,9 @@ void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);
 void to_pb(const std::vector<UserObject>& objects, pb::UserObjects& out);
 void to_pb(const GroupReply& reply, pb::Group& out);
+/// `asking` is the device that asks, if it has a name.
+void to_pb(const Device& device, const DeviceId& asking, pb::Device& out);
+void to_pb(const DevicesReply& reply, const DeviceId& asking, pb::DeviceList& out);
 /// The receiver's own fields of a push item (1 to 7, and objects).
 void header_to_pb(const PushItem& item, pb::PushItem& out);
 

@@ -268,6 +268,19 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.push());
     case pb::ServerFrame::kHint:
       return replica::Hint{Mark(frame.hint().head())};
+    case pb::ServerFrame::kPresence: {
+      replica::PresenceStates states;
+      for (const pb::PresenceState& state : frame.presence().states())
+        states.states.push_back({UserId(state.user()), state.online(), state.last_seen()});
+      return states;
+    }
+    case pb::ServerFrame::kEphemeral:
+      return replica::PassingEvent{ConversationId(frame.ephemeral().conversation_id()),
+                                   UserId(frame.ephemeral().sender()),
+                                   DeviceId(frame.ephemeral().sender_device()),
+                                   frame.ephemeral().type(),
+                                   frame.ephemeral().payload(),
+                                   frame.ephemeral().lifetime_ms()};
     case pb::ServerFrame::kKick:
       return replica::Kick{frame.kick().code(), frame.kick().terminal(), frame.kick().message()};
     default:
@@ -292,6 +305,25 @@ struct Writer {
     if (!hello.cursor.empty()) to_pb(hello.cursor, *out.mutable_cursor());
     out.set_session_generation(hello.session_generation);
     out.set_next_mutation(hello.next_mutation);
+    out.set_background(hello.background);
+  }
+  void operator()(const replica::Watch& watch) const {
+    frame.mutable_presence();
+    for (const UserId& user : watch.users) frame.mutable_presence()->add_users(user.value);
+  }
+  // What is said in passing asks for no answer.
+  void operator()(const replica::Passing& passing) const {
+    frame.set_id(0);
+    pb::EphemeralRequest& out = *frame.mutable_ephemeral();
+    out.set_to(passing.to.value);
+    out.set_conversation_id(passing.conversation.value);
+    out.set_type(passing.type);
+    out.set_payload(passing.payload);
+    out.set_lifetime_ms(passing.lifetime_ms);
+  }
+  void operator()(const replica::Foreground& foreground) const {
+    frame.set_id(0);
+    frame.mutable_foreground()->set_on(foreground.on);
   }
   void operator()(const replica::Sync& sync) const {
     pb::SyncRequest& out = *frame.mutable_sync();

@@ -100,8 +100,9 @@ std::expected<pb::ClientFrame, DecodeError> decode_client_frame(Dialect dialect,
   if (frame.operation_case() == pb::ClientFrame::OPERATION_NOT_SET)
     return std::unexpected(DecodeError{
         {ErrorCode::MALFORMED, "operation", "The frame holds no operation that this server knows."}, frame.id()});
-  if (frame.id() == 0 && !frame.has_ack())
-    return std::unexpected(DecodeError{{ErrorCode::MALFORMED, "id", "Every frame but an ack needs an id above 0."}, 0});
+  if (frame.id() == 0 && !frame.has_ack() && !frame.has_ephemeral() && !frame.has_foreground())
+    return std::unexpected(DecodeError{
+        {ErrorCode::MALFORMED, "id", "Every frame but ack, ephemeral and foreground needs an id above 0."}, 0});
   return frame;
 }
 

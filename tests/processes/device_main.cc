@@ -133,6 +133,8 @@ class App {
   void operator()(const replica::LostEvent& event) { log_.line("lost_rows {}", event.conversation.value); }
   void operator()(const replica::RowsGoneEvent& event) { log_.line("rows_gone {}", event.conversation.value); }
   void operator()(const replica::ObjectEvent& event) { log_.line("object {}", name_of(event.object).front()); }
+  void operator()(const PresenceEvent&) {}
+  void operator()(const PassingEvent&) {}
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
     if (!started_ || !loading(event.conversation)) return;

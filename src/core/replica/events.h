@@ -100,15 +100,32 @@ struct HistoryEvent {
   std::optional<Error> error;  // it was refused
 };
 
+/// A user who is watched came or went; also the answer to a watch. It holds as long as the link does.
+struct PresenceEvent {
+  UserId user;
+  bool online = false;
+  std::int64_t last_seen = 0;  // while offline, by the server's clock; 0: not known
+};
+
+/// Something said in passing: typing, the signalling of a call.
+struct PassingEvent {
+  ConversationId conversation;
+  UserId sender;
+  DeviceId sender_device;
+  std::string type;
+  std::string payload;
+  std::uint32_t lifetime_ms = 0;  // after that it holds no more
+};
+
 enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
 
 struct LinkEvent {
   LinkState state = LinkState::offline;
   std::optional<Error> error;  // refused: why
-  std::string kick;            // code of a kick, or empty
+  std::string kick;            // refused until the user comes back: the code that says why; or of a kick; or empty
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, LinkEvent>;
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

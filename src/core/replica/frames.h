@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/commands.h"
 #include "core/reads.h"
+#include "core/replica/events.h"
 #include "core/replica/state.h"
 
 namespace tidemark::replica {
@@ -23,6 +24,7 @@ struct Hello {
   Cursor cursor;
   std::uint64_t session_generation = 0;
   std::uint64_t next_mutation = 0;
+  bool background = false;
 };
 
 struct Sync {
@@ -82,7 +84,26 @@ struct Heartbeat {
   Cursor cursor;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, Ack, Heartbeat>;
+/// Whose presence is to be told from now on.
+struct Watch {
+  std::vector<UserId> users;
+};
+
+/// Said in passing; one of `to` and `conversation` is set.
+struct Passing {
+  UserId to;
+  ConversationId conversation;
+  std::string type;
+  std::string payload;
+  std::uint32_t lifetime_ms = 0;
+};
+
+struct Foreground {
+  bool on = false;
+};
+
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, Ack, Heartbeat, Watch,
+                               Passing, Foreground>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -128,11 +149,15 @@ struct Kick {
   std::string message;
 };
 
+struct PresenceStates {
+  std::vector<PresenceEvent> states;
+};
+
 /// A frame of a kind that this version does not know.
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, HeartbeatAnswer, Push, Hint, Kick>;
+                            MutatedReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

@@ -25,6 +25,12 @@ Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
   return draft.conversation;
 }
 
+/// Whether the message that the log holds under this item's id is this one; what was changed since may have been.
+bool is_echo(const Entry& entry, const OutboxItem& item) {
+  if (entry.dead() || entry.revision) return true;
+  return entry.body == item.body && entry.reply_to == item.reply_to && entry.mentions == item.mentions;
+}
+
 }  // namespace
 
 Outbox::Outbox(Workspace& workspace, Conversations& conversations, IndexLine& index, const StoreImage& image)
@@ -98,11 +104,9 @@ void Outbox::work() {
     if (item.state == OutboxState::undecided || item.state == OutboxState::failed) continue;
     if (!blocked.insert(item.conversation).second) continue;
     if (waiting.in_flight) continue;
-    if (item.state == OutboxState::searching) {
-      search(waiting);
-    } else if (in_flight_ < ws_.options.sends_in_flight_max && ws_.ready(waiting.retry)) {
-      send(waiting);
-    }
+    if (item.state == OutboxState::searching) search(waiting);
+    const bool may_go = item.state == OutboxState::waiting && in_flight_ < ws_.options.sends_in_flight_max;
+    if (may_go && ws_.ready(waiting.retry)) send(waiting);
   }
 }
 
@@ -152,7 +156,9 @@ void Outbox::on_link_down() {
 
 void Outbox::take_own_row(const ConversationId& id, const Entry& entry) {
   const auto found = by_echo_.find({id, entry.client_msg_id});
-  if (found != by_echo_.end()) settle(found->second, entry.seq);
+  if (found == by_echo_.end()) return;
+  // Another message has taken the id: the send will be refused as a conflict, and go under one of its own.
+  if (is_echo(entry, items_.at(found->second).item)) settle(found->second, entry.seq);
 }
 
 void Outbox::settle(std::uint64_t local_id, Seq seq) {
@@ -184,7 +190,10 @@ void Outbox::on_refused(const Pending& asked, const Error& error) {
   waiting.in_flight = false;
   --in_flight_;
   if (error_info(error.code).retryable) return ws_.fail(waiting.retry, error.retry_after_ms);
-  if (error.code == ErrorCode::CLIENT_MSG_ID_EXPIRED) return on_expired(waiting);
+  if (error.code == ErrorCode::CLIENT_MSG_ID_EXPIRED) {
+    waiting.item.state = OutboxState::searching;
+    return store(waiting);
+  }
   // The id stands for another message: nothing of this one is in the log, so it goes under an id of its own.
   if (error.code == ErrorCode::CLIENT_MSG_ID_CONFLICT) return renew(waiting);
   waiting.item.state = OutboxState::failed;
@@ -193,20 +202,16 @@ void Outbox::on_refused(const Pending& asked, const Error& error) {
   raise(waiting.item, OutboxOutcome::failed);
 }
 
-void Outbox::on_expired(Waiting& waiting) {
-  // Only the send just refused has ever left: there is nothing it could double.
-  if (waiting.item.attempts <= 1) return renew(waiting);
-  waiting.item.state = OutboxState::searching;
-  store(waiting);
-}
-
-/// Whether the log holds it is decided by the log: sync, then look through every row since the id was made. Its echo
-/// among them ends the item (take_own_row); when all are here and it still stands, its user is asked.
+/// Whether the log holds it is decided by the log alone: by what is stored here it may never have left, and have been
+/// sent all the same, if this is a backup that was put back. Sync, then look through every row since the id was made.
+/// Its echo among them ends the item (take_own_row). When all are here and it still stands, it is sent anew if only the
+/// send just refused has left; otherwise its user is asked.
 void Outbox::search(Waiting& waiting) {
   if (!waiting.search_run) waiting.search_run = index_.begin_run();
   if (!index_.done(*waiting.search_run) || !index_.in_step()) return;
   if (!conversations_.covered_back_to(waiting.item.conversation, waiting.item.id_time_ms - kSearchMarginMs)) return;
   waiting.search_run.reset();
+  if (waiting.item.attempts <= 1) return renew(waiting);
   waiting.item.state = OutboxState::undecided;
   store(waiting);
   raise(waiting.item, OutboxOutcome::undecided);

@@ -47,7 +47,6 @@ class Outbox {
   void renew(Waiting& waiting);
   void settle(std::uint64_t local_id, Seq seq);
   void forget(std::uint64_t local_id);
-  void on_expired(Waiting& waiting);
   void search(Waiting& waiting);
   void send(Waiting& waiting);
   Waiting* decidable(std::uint64_t local_id);

@@ -216,6 +216,25 @@ TEST(Conformance, S05_same_id_with_another_body_goes_again_under_a_new_one) {
   EXPECT_EQ(outcomes(device), (std::vector{OutboxOutcome::queued, OutboxOutcome::renewed, OutboxOutcome::sent}));
 }
 
+TEST(Conformance, S05_an_echo_of_the_same_id_with_another_body_is_not_the_message) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  device.send(kBen, "second");
+  SendCommand first;
+  first.sender = kAnna;
+  first.to = kBen;
+  first.client_msg_id = device.store.outbox().begin()->second.client_msg_id;
+  first.body.text = "first";
+  ASSERT_TRUE(server.run(first).has_value());
+  device.frame(next_down(link));  // the echo of the first overtakes the second
+  settle(server, device, link);
+  EXPECT_EQ(log_length(server), 2u) << "nothing is lost";
+  EXPECT_THAT(device.texts(kChat), ElementsAre("first", "second"));
+  EXPECT_TRUE(device.store.outbox().empty());
+  EXPECT_EQ(outcomes(device), (std::vector{OutboxOutcome::queued, OutboxOutcome::renewed, OutboxOutcome::sent}));
+}
+
 TEST(Conformance, S07_retry_beyond_the_window_finds_its_own_echo) {
   for (const Bodies bodies : {Bodies::none, Bodies::recent}) {
     TestServer server;
@@ -265,6 +284,49 @@ TEST(Conformance, S08_retry_beyond_the_window_of_what_was_never_committed) {
   EXPECT_NE(sent->client_msg_id, kept.client_msg_id);
   EXPECT_LE(server.wall_ms - sent->server_time, 1'000);
   EXPECT_TRUE(device.store.outbox().empty());
+}
+
+// A backup from before the send, put back days later: by what it knows nothing of this has ever left.
+TEST(Conformance, S125_what_a_backup_holds_to_be_unsent_is_looked_for_before_it_is_sent) {
+  TestServer server;
+  TestDevice device(kAnna);
+  join(server, device);
+  device.disconnect();
+  device.send(kBen, "hello");
+  const MemoryStore backup = device.store;
+  ASSERT_EQ(backup.outbox().begin()->second.attempts, 0u);
+  join(server, device);
+  ASSERT_EQ(log_length(server), 1u);
+  device.disconnect();
+
+  TestDevice restored(kAnna);
+  restored.now = device.now;
+  restored.store = backup;
+  restored.start();
+  sleep(server, restored, 3 * kDayMs);
+  for (int i = 0; i < 70; ++i) server.send(kBen, kAnna, "more");
+  TestLink& refused = server.connect(kAnna);
+  restored.connect();
+  settle(server, restored, refused);  // a copy: it goes on as another installation
+  restored.disconnect();
+  join(server, restored);
+  EXPECT_EQ(outcomes(restored), std::vector{OutboxOutcome::sent});
+  EXPECT_EQ(log_length(server), 71u) << "and not sent twice";
+  EXPECT_TRUE(restored.store.outbox().empty());
+}
+
+TEST(Conformance, S08_what_was_written_long_ago_and_never_sent_goes_without_a_question) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  server.send(kBen, kAnna, "before");
+  settle(server, device, link);
+  device.disconnect();
+  device.send(kBen, "hello");
+  sleep(server, device, 3 * kDayMs);
+  join(server, device);
+  EXPECT_EQ(outcomes(device), (std::vector{OutboxOutcome::queued, OutboxOutcome::renewed, OutboxOutcome::sent}));
+  EXPECT_EQ(log_length(server), 2u);
 }
 
 TEST(Conformance, S13_clock_skew) {

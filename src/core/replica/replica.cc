@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/session.h"
+
 namespace tidemark::replica {
 
 Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
@@ -13,7 +15,8 @@ Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
       outbox_(ws_, conversations_, index_, image),
       marks_(ws_, mutations_, image),
       own_(ws_, conversations_, mutations_, image),
-      changes_(ws_, mutations_) {}
+      changes_(ws_, mutations_),
+      passing_(ws_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
 
@@ -33,7 +36,8 @@ void Replica::greet() {
   pending.kind = Pending::Kind::hello;
   // Within a snapshot there is no cursor yet, but an epoch of which rows are held.
   const Cursor cursor = device.pass.snapshot ? Cursor{device.pass.epoch, Mark(), 0} : device.cursor;
-  ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation}, std::move(pending));
+  ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation, passing_.background()},
+          std::move(pending));
 }
 
 void Replica::on_disconnected(Now now) {
@@ -44,6 +48,7 @@ void Replica::on_disconnected(Now now) {
   conversations_.on_link_down();
   outbox_.on_link_down();
   mutations_.on_link_down();
+  passing_.on_link_down();
   show_link();
 }
 
@@ -94,6 +99,13 @@ struct Replica::Dispatch {
     replica.learn_time(answer.server_time);
     replica.index_.on_heartbeat(answer);
   }
+  void operator()(PresenceStates& states) const {
+    (void)asked(Pending::Kind::presence);
+    if (replica.ws_.welcomed) replica.passing_.on_states(states);
+  }
+  void operator()(PassingEvent& event) const {
+    if (replica.ws_.welcomed) replica.ws_.raise(std::move(event));
+  }
   void operator()(Push& push) const {
     if (replica.ws_.welcomed) replica.index_.on_push(std::move(push));
   }
@@ -138,6 +150,7 @@ void Replica::on_welcome(const Welcome& welcome) {
   mutations_.on_welcome(welcome.highest_mutation);
   marks_.on_welcome();
   own_.on_welcome();
+  passing_.on_welcome();
 }
 
 /// Ids of sends carry server time; the offset of this clock follows every answer that tells it.
@@ -164,6 +177,8 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
       return outbox_.on_refused(asked, error);
     case Pending::Kind::mutate:
       return on_mutation_refused(asked, error);
+    case Pending::Kind::presence:
+      return passing_.on_watch_refused(error);
     case Pending::Kind::heartbeat:
       return;
   }
@@ -199,7 +214,9 @@ void Replica::on_hello_refused(const Error& error) {
   }
   if (error_info(error.code).retryable) return;
   link_ = LinkState::refused;
-  ws_.raise(LinkEvent{LinkState::refused, error, {}});
+  // Logged out while it was away: as a kick, it is for the user to come back.
+  const std::string_view kick = ends_login(error.code) ? error_info(error.code).name : std::string_view();
+  ws_.raise(LinkEvent{LinkState::refused, error, std::string(kick)});
 }
 
 // ------------------------------------------------------------------------------------------ the user's actions
@@ -296,6 +313,26 @@ Result<void> Replica::edit(Now now, const ConversationId& conversation, Seq seq,
   return done;
 }
 
+Result<void> Replica::watch(Now now, std::vector<UserId> users) {
+  begin(now);
+  auto done = passing_.watch(std::move(users));
+  work();
+  return done;
+}
+
+Result<void> Replica::say(Now now, Passing passing) {
+  begin(now);
+  auto done = passing_.say(std::move(passing));
+  work();
+  return done;
+}
+
+void Replica::set_foreground(Now now, bool on) {
+  begin(now);
+  passing_.set_foreground(on);
+  work();
+}
+
 void Replica::open(Now now, const ConversationId& conversation) {
   begin(now);
   conversations_.open(conversation);
@@ -341,6 +378,7 @@ void Replica::work() {
     own_.work();
     objects_.work();
     mutations_.work();
+    passing_.work();
   }
   show_link();
 }
@@ -363,8 +401,9 @@ Outputs Replica::take_outputs() {
 bool Replica::settled() const {
   return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && marks_.settled() &&
          own_.settled() && objects_.settled() && mutations_.empty() &&
-         std::ranges::all_of(ws_.pending(),
-                             [](const auto& entry) { return entry.second.kind == Pending::Kind::heartbeat; });
+         std::ranges::all_of(ws_.pending(), [](const auto& entry) {
+           return entry.second.kind == Pending::Kind::heartbeat || entry.second.kind == Pending::Kind::presence;
+         });
 }
 
 std::int64_t Replica::next_tick_ms() const {
@@ -373,7 +412,7 @@ std::int64_t Replica::next_tick_ms() const {
   for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
   if (!ws_.welcomed) return next;
   for (const auto& wanted : {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(),
-                             outbox_.next_work_ms(), mutations_.next_work_ms()})
+                             outbox_.next_work_ms(), mutations_.next_work_ms(), passing_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

@@ -14,6 +14,7 @@
 #include "core/replica/outbox.h"
 #include "core/replica/own_objects.h"
 #include "core/replica/own_state.h"
+#include "core/replica/passing.h"
 #include "core/replica/read_marks.h"
 #include "core/replica/workspace.h"
 
@@ -76,6 +77,15 @@ class Replica {
   /// One more page above the range that holds `after` + 1.
   void scroll_forward(Now now, const ConversationId& conversation, Seq after);
 
+  /// Whose presence is told by PresenceEvents, in place of those before; asked for again on each new link. They need a
+  /// single chat with this user, or they are always told to be offline. LIMIT_REACHED, MALFORMED.
+  Result<void> watch(Now now, std::vector<UserId> users);
+  /// Tells the devices of a conversation's members that are in the foreground; nothing is kept or repeated.
+  /// RETRY_LATER without a connection, MALFORMED, TOO_LARGE, OUT_OF_RANGE.
+  Result<void> say(Now now, Passing passing);
+  /// Whether somebody looks at the device (at first: yes). In the background it is told nothing in passing.
+  void set_foreground(Now now, bool on);
+
   // --------------------------------------------------------------------------------------------- outcome
   /// Everything since the last call; one atomic batch.
   Outputs take_outputs();
@@ -114,6 +124,7 @@ class Replica {
   ReadMarks marks_;
   OwnState own_;
   Changes changes_;
+  PassingThings passing_;
   LinkState link_ = LinkState::offline;
 };
 

@@ -127,6 +127,7 @@ class TestServer {
     for (const auto& [key, record] : writes.dedup) view.remember(key, record);
     for (const auto& [user, device] : writes.devices) view.put_device(user, device);
     for (const auto& [user, device] : writes.erased_devices) view.erase_device(user, device);
+    for (const auto& [token, owner] : writes.push_tokens) view.put_push_token(token, owner);
     for (const auto& row : writes.mutations) view.put_mutations(row.user, row.device, row.install, row.mutations);
     if (writes.last_group) view.set_last_group(*writes.last_group);
   }

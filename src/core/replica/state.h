@@ -99,7 +99,7 @@ struct Draft {
 
 enum class OutboxState : std::uint8_t {
   waiting = 1,  // to be sent, or sent and not answered
-  searching,    // its id expired after it may have been sent: its echo is looked for
+  searching,    // its id has expired: its echo is looked for
   undecided,    // no echo: the user decides whether to send it again
   failed,       // refused for good; the text is kept
 };

@@ -119,7 +119,7 @@ struct Held {
 
 /// A request that is not answered yet.
 struct Pending {
-  enum class Kind : std::uint8_t { hello, sync, jumps, conversation_sync, history, send, mutate, heartbeat };
+  enum class Kind : std::uint8_t { hello, sync, jumps, conversation_sync, history, send, mutate, heartbeat, presence };
   Kind kind = Kind::hello;
   std::int64_t asked_ms = 0;
   ConversationId conversation;

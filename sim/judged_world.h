@@ -1,0 +1,94 @@
+// One server, the devices of some users, and the judges: what is checked of each round as it is published, of each
+// input as a device stores it, and of everybody once all is quiet. Who acts, and what goes wrong, is said by those who
+// derive from it: chance (sim/world.h) or a scenario (sim/scenario.h).
+#pragma once
+
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/device.h"
+#include "sim/log_book.h"
+#include "sim/server.h"
+#include "sim/texts.h"
+
+namespace tidemark::sim {
+
+inline constexpr std::int64_t kArriveMs = 300'000;  // once faults have stopped: time-outs of dead links, a heartbeat
+
+/// Throws a Violation where an invariant does not hold.
+class JudgedWorld : public ServerWatch, public DeviceWatch {
+ public:
+  explicit JudgedWorld(RunContext& run);
+
+  void on_published(const Outcome& outcome) override;
+  void on_telling(const Outcome& outcome) override;
+  void on_started() override;
+  void on_dying() override { look_at_log(); }
+  void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
+  void on_event(SimDevice& device, const replica::Event& event) override;
+  bool on_request(SimDevice&, const replica::Request&) override { return true; }
+  bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
+  void on_restored(SimDevice& device) override;
+  void on_cloned(SimDevice&) override {}
+
+ protected:
+  /// What was seen of a device, as long as its store goes on without a step back.
+  struct Seen {
+    std::map<ConversationId, Seq> read;
+    std::set<std::pair<ConversationId, Seq>> notified;
+    Mark cursor;
+    std::uint32_t epoch = 0;
+    bool stepped_back = false;
+  };
+
+  SimDevice& add_device(const UserId& user, const std::string& name);
+  /// The backup is made with what the judges know by then; the restore takes them back to that.
+  void back_up_server();
+  void restore_server();
+  /// Reads all bodies that are new to the user, page by page.
+  void run_bot(const UserId& user);
+  void look_at_log();
+
+  /// Once everybody has arrived: all in step, all as the logs have it, and new devices the same as old ones.
+  void check_arrived();
+  /// Those that are in step show what the logs hold.
+  void check_devices();
+  /// Lets time pass for new devices to come into step.
+  virtual void await_fresh_devices();
+
+  RunContext& run_;
+  SimServer server_;
+  std::vector<UserId> users_;  // who are judged
+  std::list<SimDevice> devices_;
+  std::set<const SimDevice*> thrown_away_;  // nobody waits for these
+  std::map<const SimDevice*, Seen> seen_;
+  LogBook book_;
+  std::optional<LogBook> backup_;
+  GoneTexts gone_{[this](std::uint64_t number) { return book_.lives(number); }};
+
+ private:
+  bool knows_of_restores(const SimDevice& device, const ConversationId& id) const;
+  void forget_texts(const ConversationId& id, Seq seq);
+  void check_sessions(const Outcome& outcome);
+  void check_notice(const Notice& notice, const std::set<UserId>& told) const;
+  void check_stored(const SimDevice& device, const replica::StoredRow& row);
+  void check_touched(const SimDevice& device, const replica::StoreBatch& batch) const;
+  void count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page);
+  void note_change(const SimDevice& device, const MutatedReply& reply);
+  void check_fresh_devices();
+  void check_device(const SimDevice& device);
+  void check_bot(const UserId& user);
+
+  std::set<std::pair<UserId, DeviceId>> live_;  // devices with a session
+  std::map<UserId, Cursor> bot_cursors_;
+  std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
+};
+
+/// What the device is told, in the trace.
+void trace_answer(SimDevice& device, const replica::ServerFrame& frame);
+
+}  // namespace tidemark::sim

@@ -1,0 +1,157 @@
+// The index of a user: deltas, snapshots, questions asked twice, and tokens of others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/scenario.h"
+
+namespace tidemark::sim {
+namespace {
+
+using replica::ConversationSync;
+using replica::History;
+using replica::Sync;
+using replica::SyncAnswer;
+using replica::Welcome;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::SizeIs;
+
+const ConversationId kChat("A_B");
+
+TEST(Conformance, S20_three_of_five_thousand_changed_in_twenty_days) {
+  Scenario s;
+  for (int i = 0; i < 5'000; ++i) s.post("f" + std::to_string(i), "B", "hello");
+  s.pass(5'000);
+  Phone& b1 = s.phone("B1");
+  ASSERT_THAT(b1.store().conversations(), SizeIs(5'000));
+  b1.goes_offline();
+  b1.forget();
+  s.pass(20LL * 24 * kHourMs);
+  for (const char* sender : {"f7", "f77", "f4321"}) s.post(sender, "B", "after a while");
+  s.pass(5'000);
+  b1.comes_online();
+  s.quiet();
+  const auto welcomes = b1.got<Welcome>();
+  ASSERT_THAT(welcomes, SizeIs(1));
+  EXPECT_EQ(welcomes[0].mode, Mode::delta) << "no reset";
+  const auto syncs = b1.got<SyncAnswer>();
+  ASSERT_THAT(syncs, SizeIs(1));
+  EXPECT_EQ(syncs[0].page.mode, Mode::delta);
+  EXPECT_FALSE(syncs[0].page.more);
+  std::vector<std::string> changed;
+  for (const Change& change : syncs[0].page.changes) changed.push_back(change.peer.value);
+  EXPECT_THAT(changed, testing::UnorderedElementsAre("f7", "f77", "f4321")) << "exactly these";
+  EXPECT_EQ(b1.shows(ConversationId("B_f77")).unread, (Unread{2, true}));
+}
+
+TEST(Conformance, S21_empty_delta) {
+  Scenario s;
+  Phone& b1 = s.phone("B1");
+  s.posts("A", "B", 40);
+  s.quiet();
+  ASSERT_EQ(b1.cursor(), Mark(40));
+  Wire& wire = s.wire("B2");
+  Sync question;
+  question.cursor = b1.store().device().cursor;
+  const auto answer = wire.ask<SyncAnswer>(question);  // one round trip
+  EXPECT_EQ(answer.page.after, Mark(40));
+  EXPECT_EQ(answer.page.to, Mark(40));
+  EXPECT_FALSE(answer.page.more);
+  EXPECT_THAT(answer.page.changes, IsEmpty());
+  EXPECT_LT(wire.bytes().size(), 100U);
+}
+
+TEST(Conformance, S23_snapshot_while_conversations_bubble) {
+  constexpr int kConversations = 3'000;
+  Scenario s;
+  for (int i = 0; i < kConversations; ++i) s.post("friend" + std::to_string(i), "B", "hello");
+  s.pass(10'000);
+  Phone& b1 = s.new_phone("B1");
+  int bubbled = 0;
+  b1.meets = [&](const replica::ServerFrame& frame) {
+    // The conversation at each page's edge gets a message and moves to the top.
+    const auto* sync = std::get_if<SyncAnswer>(&frame.answer);
+    if (sync && sync->page.after && !sync->page.changes.empty() && bubbled++ < 100)
+      s.post(sync->page.changes.back().peer.value, "B", "up");
+    return true;
+  };
+  replica::Options options;
+  options.sync_limit = 100;
+  b1.device().start(options);
+  s.quiet();
+  EXPECT_GE(bubbled, 29);
+
+  const auto expected = s.listed("B");
+  ASSERT_THAT(expected, SizeIs(kConversations));
+  EXPECT_THAT(b1.store().conversations(), SizeIs(kConversations)) << "none missing, none twice";
+  for (const auto& [id, change] : expected) {
+    const Change& shown = b1.shows(id);
+    EXPECT_EQ(shown.head_seq, change.head_seq) << id.value;
+    EXPECT_EQ(shown.unread, change.unread) << id.value;
+    EXPECT_EQ(shown.preview, change.preview) << id.value;
+    EXPECT_EQ(shown.sort_time, change.sort_time) << id.value;
+  }
+}
+
+TEST(Conformance, S28_the_same_question_again) {
+  for (const Dialect dialect : {Dialect::binary, Dialect::json}) {
+    Scenario s;
+    s.posts("A", "B", 70);
+    s.pass(1'000);
+    Sync sync;
+    sync.bodies = Bodies::recent;
+    sync.recent = 5;
+    const auto listed = s.listed("B");
+    const auto log = s.log(kChat);
+    Wire& wire = s.wire("B1", {}, dialect);
+    for (const replica::Operation& question :
+         {replica::Operation(sync), replica::Operation(History{kChat, Seq(40), {}, 15}),
+          replica::Operation(ConversationSync{kChat, Seq(10), {{Seq(0), Seq(10)}}, 20, {}, {}})}) {
+      (void)wire.ask(question);
+      const std::string first = wire.bytes();
+      for (int i = 0; i < 3; ++i) {
+        (void)wire.ask_again();
+        EXPECT_EQ(wire.bytes(), first);
+      }
+    }
+    EXPECT_EQ(s.listed("B"), listed) << "asking changes nothing";
+    EXPECT_EQ(s.log(kChat), log);
+
+    // With something new: it begins where it began, and holds all it held.
+    const auto page = wire.ask<ConversationPage>(ConversationSync{kChat, Seq(10), {{Seq(0), Seq(10)}}, 100, {}, {}});
+    s.post("A", "B", "new");
+    s.pass(1'000);
+    const auto more = std::get<ConversationPage>(wire.ask_again());
+    EXPECT_EQ(more.after, page.after);
+    EXPECT_EQ(more.covers, (Interval{Seq(10), Seq(71)}));
+    EXPECT_THAT(more.messages, IsSupersetOf(page.messages));
+  }
+}
+
+TEST(Conformance, S29_tokens_of_others) {
+  Scenario s;
+  s.posts("A", "B", 10);
+  s.post("C", "B", "a secret text");
+  s.pass(1'000);
+  Wire& wire = s.wire("B1");
+  Sync question;
+  question.bodies = Bodies::all;
+  question.limit = 1;
+  question.byte_budget = 1;
+  const auto page = wire.ask<SyncAnswer>(question);
+  ASSERT_NE(page.page_token, "");
+  question.page_token = page.page_token;
+  question.p0 = page.page.p0;
+  question.p0_round = page.page.p0_round;
+  // B is the same user on another device; A is another user, who may see the conversation.
+  for (Wire* other : {&s.wire("B2"), &s.wire("A1")}) {
+    const Error refused = other->ask<Error>(question);
+    EXPECT_EQ(refused.code, ErrorCode::BAD_TOKEN);
+    EXPECT_THAT(other->bytes(), testing::Not(testing::HasSubstr("secret"))) << "no data";
+    EXPECT_THAT(other->bytes(), testing::Not(testing::HasSubstr("m 1")));
+  }
+  EXPECT_THAT(wire.ask<SyncAnswer>(question).page.changes, testing::Not(IsEmpty())) << "its owner may use it";
+}
+
+}  // namespace
+}  // namespace tidemark::sim

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include "sim/judged_world.h"
+
+namespace tidemark::sim {
+
+void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
+  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
+    device.tell(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),
+                            welcome->head.mark.value, welcome->behind));
+  if (const auto* hint = std::get_if<replica::Hint>(&frame.answer))
+    device.tell(fmt::format("is told of mark {}", hint->head.value));
+  if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
+    const SyncPage& page = sync->page;
+    device.tell(fmt::format("gets ({}, {}] of the index, p0 {}, head {}{}", page.after.value, page.to.value,
+                            page.p0.value, page.head.value, page.more ? ", more" : ""));
+    for (const Change& change : page.changes)
+      device.tell(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
+                              change.head_seq.value, change.read.value, change.unread.count));
+  }
+  const auto list = [](const std::vector<Entry>& rows) {
+    std::string all;
+    for (const Entry& row : rows)
+      all += fmt::format(" {}{}", row.seq.value,
+                         row.dead()     ? "-"
+                         : row.revision ? fmt::format("e{}", row.revision.value)
+                                        : "");
+    return all;
+  };
+  if (const auto* page = std::get_if<ConversationPage>(&frame.answer))
+    device.tell(fmt::format("gets news of {}: ({}, {}], covers ({}, {}], changed{} (to {}), new{}",
+                            page->conversation.value, page->after.value, page->to.value, page->covers.after.value,
+                            page->covers.to.value, list(page->touched), page->touch_cursor.value,
+                            list(page->messages)));
+  if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
+    device.tell(fmt::format("gets history of {}: ({}, {}] as of {}:{}", page->conversation.value,
+                            page->covers.after.value, page->covers.to.value, page->as_of.value, list(page->messages)));
+  if (const auto* push = std::get_if<replica::Push>(&frame.answer))
+    for (const PushItem& item : push->items)
+      device.tell(fmt::format("is pushed ({}, {}] {}:{}{}", item.index_after.value, item.index_to.value,
+                              item.conversation.value, item.entry ? item.entry->seq.value : 0,
+                              item.summary ? " with the summary" : ""));
+}
+
+}  // namespace tidemark::sim
