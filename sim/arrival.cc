@@ -8,6 +8,7 @@
 
 #include "core/reads.h"
 #include "sim/judged_world.h"
+#include "sim/own_book.h"
 #include "sim/run_context.h"
 #include "store/store_view.h"
 
@@ -15,8 +16,11 @@ namespace tidemark::sim {
 namespace {
 void check_lost(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored);
 void check_rows(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored,
-                const Sight& sight);
-void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight);
+                const Sight& sight, const OwnState& own);
+void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight,
+                  const OwnState& own);
+void check_removed(const HeldDevice& device, const ConversationId& id, const OwnState& own);
+void check_objects(const HeldDevice& device, const std::map<std::string, UserObject>& objects);
 }  // namespace
 
 void JudgedWorld::check_arrived() {
@@ -70,9 +74,11 @@ void JudgedWorld::await_fresh_devices() {
 void JudgedWorld::check_bot(const UserId& user) {
   for (const auto& [id, log] : book_.logs()) {
     const Sight sight = book_.sight(id, user);
+    const OwnState& own = own_.of(user, id);
     for (const auto& [seq, entry] : log) {
       const bool got = bot_messages_[user].contains({id, seq});
-      if (sight.sees(seq) != got)
+      // What was hidden since may have been read before.
+      if (got ? !sight.sees(seq) : sight.sees(seq) && !own.hides(seq))
         throw Violation("I15", fmt::format("{}'s bot {} {}:{}", user.value, got ? "should not have" : "never got",
                                            id.value, seq.value));
     }
@@ -92,23 +98,30 @@ void check_in_step(const HeldDevice& device, const Truth& truth) {
   if (device.store.device().cursor.mark != mark)
     throw Violation(
         "I19", fmt::format("{} stands at {} of {}", device.shown, device.store.device().cursor.mark.value, mark.value));
+  const OwnBook owns(*truth.snapshot);
   std::size_t expected = 0;
   for (const auto& [id, log] : truth.book.logs()) {
     const Sight sight = truth.book.sight(id, device.user);
+    const OwnState& own = owns.of(device.user, id);
     if (sight.spans.empty()) continue;
+    if (own.removed) {
+      check_removed(device, id, own);
+      continue;
+    }
     ++expected;
     const auto* stored = device.store.conversation(id);
     if (stored == nullptr) throw Violation("I5", device.shown + " does not know of " + id.value);
-    check_object(device, truth, stored->state.object, sight);
-    check_rows(device, truth, *stored, sight);
+    check_object(device, truth, stored->state.object, sight, own);
+    check_rows(device, truth, *stored, sight, own);
   }
   std::size_t listed = 0;
   for (const auto& [id, stored] : device.store.conversations()) {
     check_lost(device, truth, stored);
-    if (!stored.state.only_here()) ++listed;
+    if (!stored.state.only_here() && !stored.state.object.removed) ++listed;
   }
   if (listed != expected)
     throw Violation("I10", fmt::format("{} lists {} conversations instead of {}", device.shown, listed, expected));
+  check_objects(device, owns.objects(device.user));
 }
 
 namespace {
@@ -129,17 +142,17 @@ void check_lost(const HeldDevice& device, const Truth& truth, const replica::Mem
 }
 
 void check_rows(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored,
-                const Sight& sight) {
+                const Sight& sight, const OwnState& own) {
   const ConversationId& id = stored.state.id();
   for (const auto& [seq, entry] : truth.book.log(id)) {
     const bool held = stored.rows.contains(seq);
     const bool shows = !entry.target;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
-    if (held && !sight.sees(seq) && !stored.state.lost.contains(seq))
-      throw Violation("I10", named + " may not be seen");
-    if (!held && shows && sight.sees(seq) && stored.state.coverage.contains(seq))
+    const bool visible = sight.sees(seq) && !own.hides(seq);
+    if (held && !visible && !stored.state.lost.contains(seq)) throw Violation("I10", named + " may not be seen");
+    if (!held && shows && visible && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
-    if (!held && shows && sight.sees(seq) && stored.state.bottom && seq <= *stored.state.bottom)
+    if (!held && shows && visible && stored.state.bottom && seq <= *stored.state.bottom)
       throw Violation("I5", named + " lies below what the device was told to be the end");
     if (!held) continue;
     const replica::StoredRow& row = stored.rows.at(seq);
@@ -152,8 +165,37 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
   }
 }
 
+void check_removed(const HeldDevice& device, const ConversationId& id, const OwnState& own) {
+  const auto* stored = device.store.conversation(id);
+  if (stored == nullptr || stored->state.only_here()) return;
+  const std::string named = id.value + " on " + device.shown;
+  if (!stored->state.object.removed) throw Violation("I8", named + " is still in the list");
+  for (const auto& [seq, row] : stored->rows)
+    if (own.hides(seq) && !stored->state.lost.contains(seq))
+      throw Violation("I10", named + " keeps rows of what was removed");
+}
+
+void check_objects(const HeldDevice& device, const std::map<std::string, UserObject>& objects) {
+  std::map<std::string, const UserObject*> shown;
+  for (const auto& [name, state] : device.store.objects())
+    if (!state.shown().empty()) shown[name] = &state.shown();
+  if (shown.size() != objects.size())
+    throw Violation("I7", fmt::format("{} shows {} drafts, settings and blocks instead of {}", device.shown,
+                                      shown.size(), objects.size()));
+  for (const auto& [name, object] : objects) {
+    if (!shown.contains(name)) throw Violation("I7", device.shown + " does not show " + name);
+    const auto* draft = std::get_if<SavedDraft>(&object.what);
+    const auto* other = std::get_if<SavedDraft>(&shown[name]->what);
+    // The device that saved a draft was not told when.
+    const bool same =
+        draft != nullptr && other != nullptr ? draft->body == other->body : object.what == shown[name]->what;
+    if (!same) throw Violation("I7", device.shown + " shows another " + name);
+  }
+}
+
 /// REQUIRES: the device is in step.
-void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight) {
+void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight,
+                  const OwnState& own) {
   const ConversationId& id = object.conversation;
   const auto fault = [&](const char* invariant, const std::string& what) {
     throw Violation(invariant, fmt::format("{} on {}: {}", id.value, device.shown, what));
@@ -167,7 +209,7 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   std::uint64_t unread = 0;
   const Entry* last = nullptr;
   for (const auto& [seq, entry] : log) {
-    if (seq > head || !entry.countable() || !sight.sees(seq)) continue;
+    if (seq > head || !entry.countable() || !sight.sees(seq) || own.hides(seq)) continue;
     last = &entry;
     const bool above = seq > floor || (!id.value.starts_with("group_") && seq > object.read);
     if (sight.member() && above && !entry.dead() && entry.sender != device.user) ++unread;
@@ -179,6 +221,9 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   if (object.unread.count != std::min<std::uint64_t>(unread, most) || object.unread.exact != (unread <= most))
     fault("I12", fmt::format("{} unread instead of {}, read to {}; a new device would show {}", object.unread.count,
                              unread, object.read.value, told->unread.count));
+  if (object.cleared != own.cleared) fault("I7", "its clear floor differs");
+  if (object.removed) fault("I7", "it is out of the list there alone");
+  if (last == nullptr && object.preview.seq) fault("I10", "previews what is hidden");
   if (last != nullptr && object.preview.seq != last->seq)
     fault("I8", fmt::format("previews {} instead of {}", object.preview.seq.value, last->seq.value));
   if (last != nullptr && object.preview.state != last->state) fault("I7", "previews an earlier state");
@@ -189,6 +234,8 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   if (told->sort_time != object.sort_time) fault("I8", "its place in the list differs from a new device's");
   if (told->read != object.read) fault("I7", fmt::format("read to {} and not {}", object.read.value, told->read.value));
   if (told->title != object.title) fault("I7", "its title is old");
+  if (told->muted_until != object.muted_until) fault("I7", "its mute differs");
+  if (told->pinned_at != object.pinned_at) fault("I7", "its pin differs");
   if (told->unread_flag != object.unread_flag) fault("I7", "its unread flag differs");
   if (told->unread != object.unread) fault("I12", "its unread number differs from a new device's");
 }

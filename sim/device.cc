@@ -297,6 +297,24 @@ void SimDevice::mark_read(const ConversationId& conversation, Seq seq) {
 void SimDevice::mark_unread(const ConversationId& conversation) {
   act([&](replica::Replica& replica) { (void)replica.mark_unread(now(), conversation); });
 }
+void SimDevice::clear(const ConversationId& conversation, Seq seq) {
+  act([&](replica::Replica& replica) { (void)replica.clear(now(), conversation, seq); });
+}
+void SimDevice::remove(const ConversationId& conversation) {
+  act([&](replica::Replica& replica) { (void)replica.remove(now(), conversation); });
+}
+void SimDevice::delete_for_me(const ConversationId& conversation, const std::vector<Interval>& ranges) {
+  act([&](replica::Replica& replica) { (void)replica.delete_for_me(now(), conversation, ranges); });
+}
+void SimDevice::mute(const ConversationId& conversation, std::int64_t until) {
+  act([&](replica::Replica& replica) { (void)replica.mute(now(), conversation, until); });
+}
+void SimDevice::pin(const ConversationId& conversation, bool pinned) {
+  act([&](replica::Replica& replica) { (void)replica.pin(now(), conversation, pinned); });
+}
+void SimDevice::set_object(UserObject wish) {
+  act([&](replica::Replica& replica) { (void)replica.set_object(now(), std::move(wish)); });
+}
 void SimDevice::open(const ConversationId& conversation) {
   act([&](replica::Replica& replica) { replica.open(now(), conversation); });
 }

@@ -65,6 +65,12 @@ class SimDevice {
   void edit(const ConversationId& conversation, Seq seq, const std::string& text, std::optional<Seq> base_revision);
   void mark_read(const ConversationId& conversation, Seq seq);
   void mark_unread(const ConversationId& conversation);
+  void clear(const ConversationId& conversation, Seq seq);
+  void remove(const ConversationId& conversation);
+  void delete_for_me(const ConversationId& conversation, const std::vector<Interval>& ranges);
+  void mute(const ConversationId& conversation, std::int64_t until);
+  void pin(const ConversationId& conversation, bool pinned);
+  void set_object(UserObject wish);
   void open(const ConversationId& conversation);
   void close(const ConversationId& conversation);
   void scroll_back(const ConversationId& conversation, Seq before);

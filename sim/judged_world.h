@@ -12,6 +12,7 @@
 
 #include "sim/device.h"
 #include "sim/log_book.h"
+#include "sim/own_book.h"
 #include "sim/server.h"
 #include "sim/texts.h"
 
@@ -39,6 +40,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   /// What was seen of a device, as long as its store goes on without a step back.
   struct Seen {
     std::map<ConversationId, Seq> read;
+    std::map<ConversationId, Seq> cleared;
     std::set<std::pair<ConversationId, Seq>> notified;
     Mark cursor;
     std::uint32_t epoch = 0;
@@ -84,6 +86,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void check_bot(const UserId& user);
 
   std::set<std::pair<UserId, DeviceId>> live_;  // devices with a session
+  OwnBook own_;                                 // as of the last round published
+  OwnBook own_before_;                          // and of the one before it
   std::map<UserId, Cursor> bot_cursors_;
   std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
 };

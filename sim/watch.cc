@@ -44,6 +44,7 @@ SimDevice& JudgedWorld::add_device(const UserId& user, const std::string& name) 
 void JudgedWorld::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
   check_sessions(outcome);
+  own_before_ = std::exchange(own_, OwnBook(*snapshot));
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
@@ -110,12 +111,15 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
   for (const Receiver& receiver : notice.receivers) {
     const Sight sight = book_.sight(notice.conversation, receiver.user);
     const bool shows_target = entry.kind == EntryKind::edit && entry.body != Body();
-    if (!sight.sees(entry.seq) || (shows_target && !sight.sees(entry.target)))
+    const bool target_hidden =
+        !sight.sees(entry.target) || own_before_.of(receiver.user, notice.conversation).hides(entry.target);
+    if (!sight.sees(entry.seq) || (shows_target && target_hidden))
       throw Violation("I10", fmt::format("{} is pushed to {}, who may not see it", named, receiver.user.value));
   }
-  // Everybody in period is told of it.
+  // Everybody in period is told of it, but who has taken the conversation out of his list.
   for (const UserId& user : users_)
-    if (book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user))
+    if (book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user) &&
+        !own_.of(user, notice.conversation).removed && !own_before_.of(user, notice.conversation).removed)
       throw Violation("I5", fmt::format("{} is not told of {}", user.value, named));
 }
 
@@ -139,6 +143,7 @@ void JudgedWorld::forget_texts(const ConversationId& id, Seq seq) {
 
 void JudgedWorld::look_at_log() {
   book_.read(*server_.snapshot());
+  own_ = OwnBook(*server_.snapshot());
 }
 
 // --------------------------------------------------------------------------------------------------- the devices
@@ -151,6 +156,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     const std::uint32_t epoch = pass.snapshot ? pass.epoch.number : batch.device->cursor.epoch.number;
     if (std::exchange(seen.epoch, epoch) != epoch) {
       seen.read.clear();
+      seen.cleared.clear();
       seen.cursor = {};
     }
   }
@@ -169,9 +175,19 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
       throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
                                         state.id().value, state.object.read.value, read.value));
     read = std::max(read, state.object.read);
+    Seq& cleared = seen.cleared[state.id()];
+    if (state.object.cleared < cleared)
+      throw Violation("I9", fmt::format("{} shows {} cleared to {}, and showed {} before", device.name().shown,
+                                        state.id().value, state.object.cleared.value, cleared.value));
+    cleared = std::max(cleared, state.object.cleared);
+    if (const auto* stored = device.store().conversation(state.id()))
+      if (stored->state.object.removed && !state.object.removed) run_.hit(Counter::came_back);
   }
   check_touched(device, batch);
-  for (const ConversationId& id : batch.dropped) seen.read.erase(id);
+  for (const ConversationId& id : batch.dropped) {
+    seen.read.erase(id);
+    seen.cleared.erase(id);
+  }
   if (!batch.device) return;
   const Mark mark = batch.device->cursor.mark;
   if (mark < seen.cursor && !batch.device->cursor.empty())

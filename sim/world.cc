@@ -93,8 +93,10 @@ void World::act() {
     const Seq head = device->store().conversation(*conversation)->state.object.head_seq;
     const std::uint64_t back = run_.dice.chance(600) ? 0 : run_.dice.below(head.value + 2);
     device->mark_read(*conversation, head - std::min(back, head.value));
-  } else if (what < 82) {
+  } else if (what < 81) {
     device->mark_unread(*conversation);
+  } else if (what < 84) {
+    change_own(*device, *conversation);
   } else if (what < 86) {
     device->open(*conversation);
   } else if (what < 88) {
@@ -120,6 +122,49 @@ Seq World::pick_answered(const SimDevice& device, const ConversationId& id) {
   if (!message) return {};
   run_.hit(Counter::replies);
   return *message;
+}
+
+/// What a user makes of a conversation for himself.
+void World::change_own(SimDevice& device, const ConversationId& id) {
+  const Seq head = device.store().conversation(id)->state.object.head_seq;
+  switch (run_.dice.below(8)) {
+    case 0:
+      run_.hit(Counter::clears);
+      return device.clear(id, head - std::min(run_.dice.below(6), head.value));
+    case 1:
+      run_.hit(Counter::removals);
+      return device.remove(id);
+    case 2:
+    case 3:
+    case 4: {
+      const auto seq = pick_message(device, id, false);
+      if (!seq) return;
+      run_.hit(Counter::deletions);
+      return device.delete_for_me(id, {{*seq - 1, *seq + (run_.dice.chance(200) ? run_.dice.below(5) : 0)}});
+    }
+    case 5:
+      return device.mute(id, run_.dice.chance(500) ? kForEver : 0);
+    case 6:
+      return device.pin(id, run_.dice.chance(500));
+    default:
+      return set_object(device, id);
+  }
+}
+
+void World::set_object(SimDevice& device, const ConversationId& id) {
+  run_.hit(Counter::objects);
+  switch (run_.dice.below(3)) {
+    case 0: {
+      SavedDraft draft{id};
+      if (run_.dice.chance(700)) draft.body.text = fmt::format("begun {}", ++texts_);
+      return device.set_object({draft});
+    }
+    case 1:
+      return device.set_object({Setting{"theme", run_.dice.chance(300) ? "" : std::to_string(run_.dice.below(3))}});
+    default:
+      // Nobody of this world: those who are in it are to arrive.
+      return device.set_object({BlockedUser{UserId("nobody"), run_.dice.chance(500)}});
+  }
 }
 
 /// On one of the user's devices, and now and then on another at the same time.

@@ -57,6 +57,8 @@ class World final : public JudgedWorld {
   void change_over_http(const ConversationId& id, Seq seq);
   void scroll(SimDevice& device, const ConversationId& id);
   void change_message(SimDevice& device, const ConversationId& id);
+  void change_own(SimDevice& device, const ConversationId& id);
+  void set_object(SimDevice& device, const ConversationId& id);
   void post(std::shared_ptr<Post> post);
   void every_second();
   void calm_down();

@@ -341,6 +341,8 @@ class TestingServer {
   }
 
   static void put(const replica::Unknown&, pb::ServerFrame&) {}
+  static void put(const replica::PresenceStates&, pb::ServerFrame&) {}
+  static void put(const replica::PassingEvent&, pb::ServerFrame&) {}
   static void put(const Error& error, pb::ServerFrame& out) { to_pb(error, *out.mutable_error()); }
   static void put(const replica::Welcome& welcome, pb::ServerFrame& out) {
     pb::Welcome& made = *out.mutable_welcome();

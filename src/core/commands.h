@@ -278,8 +278,8 @@ struct DevicesReply {
 
 struct NoReply {};
 
-using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, DevicesReply, Device,
-                           NoReply>;
+using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, DevicesReply,
+                           Device, NoReply>;
 
 // ------------------------------------------------------------------------------------ writes, notices
 

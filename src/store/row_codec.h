@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "core/types.h"
-#include "core/view.h"
 #include "core/user_object.h"
+#include "core/view.h"
 
 namespace tidemark {
 

@@ -279,6 +279,10 @@ class TestServer {
     link.down.push_back({id, std::get<MutatedReply>(*result)});
   }
   void answer(TestLink&, std::uint64_t, const Ack&) {}
+  // What is said in passing is not for the rules.
+  void answer(TestLink&, std::uint64_t, const Watch&) {}
+  void answer(TestLink&, std::uint64_t, const Passing&) {}
+  void answer(TestLink&, std::uint64_t, const Foreground&) {}
   void answer(TestLink& link, std::uint64_t id, const Heartbeat&) {
     link.down.push_back({id, HeartbeatAnswer{view.user(link.user).mark, wall_ms}});
   }
