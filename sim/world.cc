@@ -240,7 +240,7 @@ void World::act_of_group() {
   const auto count = [this](Result<Reply> reply) {
     if (reply) run_.hit(Counter::group_changes);
   };
-  if (run_.dice.chance(450)) return run_group(group, by, whom);
+  if (run_.dice.chance(550)) return run_group(group, run_.dice.chance(600) ? owner_of(group).value_or(by) : by, whom);
   switch (run_.dice.below(4)) {
     case 0:
       return server_.submit(AddMembersCommand{by, DeviceId("http"), group, {whom}}, count);
@@ -251,6 +251,14 @@ void World::act_of_group() {
     default:
       return server_.submit(ChangeGroupCommand{by, DeviceId("http"), group, fmt::format("G{}", ++texts_)}, ignore);
   }
+}
+
+std::optional<UserId> World::owner_of(const ConversationId& id) {
+  StoreView view(server_.snapshot());
+  const Conversation* group = view.conversation(id);
+  if (group == nullptr) return std::nullopt;
+  const auto owner = std::ranges::find(group->members, Role::owner, &Member::role);
+  return owner == group->members.end() ? std::nullopt : std::optional(owner->user);
 }
 
 /// Roles, mutes, policies, coming by oneself and, now and then, the end.

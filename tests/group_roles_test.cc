@@ -333,7 +333,7 @@ TEST_P(GroupRoles, F28_NewcomersGetEverythingFromTheirJoinOn) {
   WsClient u1 = device("u1");
   WsClient u2 = device("u2");
   const std::string id = make(u1, {"u2"});
-  constexpr int kNewcomers = 12;
+  constexpr int kNewcomers = 100;
   std::vector<WsClient> newcomers;
   for (int i = 0; i < kNewcomers; ++i) newcomers.push_back(device("n" + std::to_string(i)));
   std::vector<std::uint64_t> joined;
@@ -370,6 +370,10 @@ TEST_P(GroupRoles, F28_NewcomersGetEverythingFromTheirJoinOn) {
     const std::vector<std::uint64_t> wanted = seqs_from(joined[i], head);
     const std::set<std::uint64_t> expected(wanted.begin(), wanted.end());
     EXPECT_TRUE(client.wait_until([&] { return seen() == expected; })) << "newcomer " << i;
+    std::map<std::uint64_t, int> times;
+    for (const pb::PushItem& item : client.pushed)
+      if (item.conversation_id() == id) ++times[item.entry().seq()];
+    EXPECT_THAT(times, Each(::testing::Pair(::testing::_, 1))) << "newcomer " << i;
   }
 }
 

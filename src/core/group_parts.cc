@@ -125,7 +125,10 @@ Notice join(Draft& draft, const GroupAct& act, const std::vector<UserId>& users,
     const Role role = user == users.front() ? first : Role::member;
     group.members.push_back({user, role, at});
     UserConversation& row = draft.edit_row(user, act.id);
-    row.periods.push_back({at, Seq(), visible_from});
+    if (planted(Fault::one_visible_from) && !row.periods.empty())
+      row.periods.back().leave = Seq();
+    else
+      row.periods.push_back({at, Seq(), visible_from});
     row.role = role;
   }
   const auto entry = append_member(draft, act, {MemberAction::joined, users, Role::member, visible_from});

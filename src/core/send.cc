@@ -136,6 +136,14 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
   return receiver;
 }
 
+/// For the planted fault alone.
+void tell_who_left(Draft& draft, const ConversationId& id, const Entry& entry, Notice& notice) {
+  draft.left(id, entry.seq - 1, [&](const UserId& user) {
+    const UserConversation* row = draft.user_conversation(user, id);
+    if (row != nullptr && !row->in_period()) notice.receivers.push_back(draft.touch_head(user, id, entry));
+  });
+}
+
 }  // namespace
 
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
@@ -202,6 +210,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   notice.receivers.reserve(conversation->members.size());
   for (const Member& member : conversation->members)
     notice.receivers.push_back(tell_member(draft, member, id, *stored, parsed.self()));
+  if (planted(Fault::late_fan_out)) tell_who_left(draft, id, *stored, notice);
   SentReply reply{id, stored->seq, stored->server_time, stored->state, false};
   std::vector<Notice> notices;
   notices.push_back(std::move(notice));
