@@ -31,6 +31,13 @@ namespace tidemark::sim {
   X(touch_pages, "pages of changed rows that were followed by others")           \
   X(overtaken_pages, "pages overtaken by the change of a row on them")           \
   X(group_changes, "groups made, joined, left, renamed")                         \
+  X(roles, "roles given")                                                        \
+  X(mutes, "members muted, and let write again")                                 \
+  X(policies, "policies of groups changed")                                      \
+  X(joined_by_themselves, "users who joined an open group")                      \
+  X(forbidden, "changes of groups refused to who has no right to them")          \
+  X(dissolved, "groups dissolved")                                               \
+  X(deletions, "messages deleted by an operator")                                \
   X(pushes, "pushes that reached a device")                                      \
   X(hints, "hints that reached a device")                                        \
   X(snapshots, "syncs from an empty cursor")                                     \

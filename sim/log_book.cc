@@ -244,11 +244,13 @@ Sight LogBook::sight(const ConversationId& conversation, const UserId& user) con
     return sight;
   }
   for (const auto& [seq, entry] : log(conversation)) {
+    if (entry.config && entry.config->dissolved && sight.member()) sight.spans.back().leave = seq;
     if (!entry.member) continue;
     if (std::ranges::find(entry.member->users, user) == entry.member->users.end()) continue;
     if (entry.member->action == MemberAction::joined)
       sight.spans.push_back({seq, std::min(entry.member->visible_from, seq), Seq()});
-    else if (entry.member->action != MemberAction::role && sight.member())
+    else if (entry.member->action != MemberAction::role && entry.member->action != MemberAction::muted &&
+             sight.member())
       sight.spans.back().leave = seq;
   }
   return sight;

@@ -28,7 +28,7 @@ auto sent_as(Seq seq, bool duplicate) {
 
 /// The number of the send among a round's answers.
 std::optional<Seq> acknowledged(const Outcome& outcome) {
-  for (const auto& [done, answer] : outcome.answers)
+  for (const auto& [done, answer, ended] : outcome.answers)
     if (const auto* sent = answer ? std::get_if<SentReply>(&*answer) : nullptr) return sent->seq;
   return std::nullopt;
 }

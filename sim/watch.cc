@@ -5,6 +5,7 @@
 
 #include "core/reads.h"
 #include "sim/judged_world.h"
+#include "sim/rights.h"
 #include "store/store_view.h"
 
 namespace tidemark::sim {
@@ -144,6 +145,7 @@ void JudgedWorld::forget_texts(const ConversationId& id, Seq seq) {
 void JudgedWorld::look_at_log() {
   book_.read(*server_.snapshot());
   own_ = OwnBook(*server_.snapshot());
+  for (const auto& [id, log] : book_.logs()) check_rights(id, log);
 }
 
 // --------------------------------------------------------------------------------------------------- the devices

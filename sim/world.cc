@@ -197,6 +197,7 @@ void World::change_over_http(const ConversationId& id, Seq seq) {
   if (found == nullptr || !server_.up()) return;
   const Entry& entry = *found;
   if (!entry.countable() || entry.dead()) return;
+  if (run_.dice.chance(150)) return delete_as_operator(id, seq);
   MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
   std::string text;
   if (run_.dice.chance(500)) {
@@ -214,6 +215,14 @@ void World::change_over_http(const ConversationId& id, Seq seq) {
       book_.acknowledge_recall(conversation, target);
     else
       book_.acknowledge_edit(conversation, done.seq, target, text);
+  });
+}
+
+void World::delete_as_operator(const ConversationId& id, Seq seq) {
+  server_.submit(DeleteMessageCommand{UserId("ops"), DeviceId("http"), id, seq}, [this, id, seq](Result<Reply> reply) {
+    if (!reply) return;
+    run_.hit(Counter::deletions);
+    book_.acknowledge_recall(id, seq);
   });
 }
 
@@ -276,6 +285,7 @@ void World::act_of_group() {
   const auto count = [this](Result<Reply> reply) {
     if (reply) run_.hit(Counter::group_changes);
   };
+  if (run_.dice.chance(550)) return run_group(group, run_.dice.chance(600) ? owner_of(group).value_or(by) : by, whom);
   switch (run_.dice.below(4)) {
     case 0:
       return server_.submit(AddMembersCommand{by, DeviceId("http"), group, {whom}}, count);
@@ -286,6 +296,57 @@ void World::act_of_group() {
     default:
       return server_.submit(ChangeGroupCommand{by, DeviceId("http"), group, fmt::format("G{}", ++texts_)}, ignore);
   }
+}
+
+std::optional<UserId> World::owner_of(const ConversationId& id) {
+  StoreView view(server_.snapshot());
+  const Conversation* group = view.conversation(id);
+  if (group == nullptr) return std::nullopt;
+  const auto owner = std::ranges::find(group->members, Role::owner, &Member::role);
+  return owner == group->members.end() ? std::nullopt : std::optional(owner->user);
+}
+
+/// Roles, mutes, policies, coming by oneself and, now and then, the end.
+void World::run_group(const ConversationId& group, const UserId& by, const UserId& whom) {
+  const auto count = [this](Counter counter) {
+    return [this, counter](Result<Reply> reply) {
+      if (reply) run_.hit(counter);
+      if (!reply && reply.error().code == ErrorCode::FORBIDDEN) run_.hit(Counter::forbidden);
+    };
+  };
+  const auto what = run_.dice.below(100);
+  if (what < 30) {
+    const auto role = static_cast<Role>(run_.dice.below(3));
+    return server_.submit(SetRoleCommand{by, DeviceId("http"), group, whom, role}, count(Counter::roles));
+  }
+  if (what < 55) {
+    const std::int64_t until = server_.clock().wall_ms() + run_.dice.between(-10'000, 60'000);
+    return server_.submit(MuteMemberCommand{by, DeviceId("http"), group, whom, std::max<std::int64_t>(until, 0)},
+                          count(Counter::mutes));
+  }
+  if (what < 75) return set_policy(group, by);
+  if (what < 97)
+    return server_.submit(JoinGroupCommand{by, DeviceId("http"), group}, count(Counter::joined_by_themselves));
+  server_.submit(DissolveGroupCommand{by, DeviceId("http"), group}, [this, group](Result<Reply> reply) {
+    if (!reply) return;
+    run_.hit(Counter::dissolved);
+    std::erase(groups_, group);  // another will be made; devices go on with this one
+  });
+}
+
+void World::set_policy(const ConversationId& group, const UserId& by) {
+  ChangeGroupCommand command{by, DeviceId("http"), group, std::nullopt};
+  const auto allowed = [this] { return static_cast<Allowed>(1 + run_.dice.below(2)); };
+  if (run_.dice.chance(400)) command.add = allowed();
+  if (run_.dice.chance(300)) command.send = run_.dice.chance(300) ? Allowed::admins : Allowed::members;
+  if (run_.dice.chance(500)) command.join = static_cast<JoinPolicy>(1 + run_.dice.below(2));
+  if (run_.dice.chance(400)) {
+    command.newcomers = static_cast<HistoryForNewcomers>(run_.dice.below(3));
+    command.newcomers_last = static_cast<std::uint32_t>(run_.dice.between(1, 4));
+  }
+  server_.submit(std::move(command), [this](Result<Reply> reply) {
+    if (reply) run_.hit(Counter::policies);
+  });
 }
 
 void World::act_over_http() {

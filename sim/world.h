@@ -52,6 +52,10 @@ class World final : public JudgedWorld {
   void act();
   void act_of_group();
   void log_out();
+  std::optional<UserId> owner_of(const ConversationId& id);
+  void run_group(const ConversationId& group, const UserId& by, const UserId& whom);
+  void set_policy(const ConversationId& group, const UserId& by);
+  void delete_as_operator(const ConversationId& id, Seq seq);
   void act_over_http();
   void change_over_http();
   void change_over_http(const ConversationId& id, Seq seq);

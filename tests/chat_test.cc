@@ -155,6 +155,34 @@ TEST_F(Chat, WhoIsAddedSeesNothingThatWasTypedBefore) {
   EXPECT_THAT(bob.out, HasSubstr("alice: goodbye"));
 }
 
+TEST_F(Chat, GroupsAreRunFromIt) {
+  const Finished alice = chat("alice",
+                              "/group lunch bob\n/add\n/add carol dave\n/role bob admin\n/silence carol\n/members\n"
+                              "/kick dave\n/unsilence carol\n/title \"Tuesday lunch\"\n/policy join open\n"
+                              "/policy history 5\n/policy send nobody\n/policy hats on\n/silence carol soon\n",
+                              {"--store", "none"});
+  EXPECT_EQ(alice.exit_code, 0) << alice.err;
+  EXPECT_THAT(alice.out, AllOf(HasSubstr("notice /add goes so: /add dave\n"), HasSubstr("notice added 2 people\n"),
+                               HasSubstr("notice bob is admin now\n"),
+                               HasSubstr("notice alice (owner), bob (admin), carol (muted), dave\n"),
+                               HasSubstr("notice removed dave\n"), HasSubstr("notice unsilenced carol\n"),
+                               HasSubstr("notice its name is Tuesday lunch\n"), HasSubstr("notice join: open\n"),
+                               HasSubstr("notice history: 5\n"), HasSubstr("A value is outside what is allowed"),
+                               HasSubstr("notice /policy is about add, send, join or history\n"),
+                               HasSubstr("notice /silence takes minutes: /silence dave 30\n")));
+  const Finished erin = chat("erin", "/join group_9\n/join group_1\nhi all\n/dissolve\n", {"--store", "none"});
+  EXPECT_THAT(erin.out, AllOf(HasSubstr("There is no such conversation for you"), HasSubstr("notice joined group_1\n"),
+                              HasSubstr("sent group_1"), HasSubstr("Your role does not allow this")));
+  const Finished owner = chat("alice", "/to group_1\n/role bob owner\n/dissolve\n", {"--store", "none"});
+  EXPECT_THAT(owner.out, AllOf(HasSubstr("notice bob is owner now\n"), HasSubstr("Your role does not allow this")));
+  const Finished bob = chat("bob", "/to group_1\n/dissolve\n/members\ntoo late\n", {"--store", "none"});
+  EXPECT_THAT(bob.out,
+              AllOf(HasSubstr("* bob is an admin now\n"), HasSubstr("* alice muted carol\n"),
+                    HasSubstr("* bob owns the group now\n"), HasSubstr("notice the group has ended\n"),
+                    HasSubstr("notice this group has ended; in it were alice (admin), bob (owner), carol, erin\n"),
+                    HasSubstr("This conversation is closed")));
+}
+
 TEST_F(Chat, TakesBackAndSaysOtherwise) {
   const Finished alice = chat("alice", "one\ntwo\n/edit two again\n/recall 1\n/recall nothing\n", {"--to", "bob"});
   EXPECT_EQ(alice.exit_code, 0) << alice.err;

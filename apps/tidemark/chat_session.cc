@@ -16,10 +16,6 @@
 #include "base/check.h"
 #include "base/ports.h"
 #include "core/conversation_id.h"
-#include "core/uuid7.h"
-#include "tidemark.pb.h"
-#include "wire/http_parser.h"
-#include "wire/json_writer.h"
 
 namespace tidemark {
 namespace {
@@ -30,8 +26,16 @@ constexpr std::int64_t kSentWithinMs = 5'000;
 const std::vector<std::string> kHelp = {
     "/to USER                 chat with somebody",
     "/group TITLE USER ...    make a group; a title of several words goes in \"quotes\"",
+    "/join GROUP              join a group that is open: /join group_7",
     "/add USER ...            add people to this group",
-    "/leave                   leave this group",
+    "/kick USER               take somebody out of it",
+    "/leave                   leave it",
+    "/members                 who is in it",
+    "/role USER ROLE          make somebody member, admin or owner",
+    "/silence USER [MINUTES]  keep somebody from writing, for an hour; /unsilence USER",
+    "/title TITLE             call it otherwise",
+    "/policy WHAT WHO         add or send: members or admins; join: open or closed; history: none, all or a number",
+    "/dissolve                end it for everybody",
     "/recall [NUMBER]         take a message of yours back: the last one, or the one of that number",
     "/edit TEXT               say it otherwise, in your last message",
     "/delete NUMBER           hide a message from yourself alone",
@@ -73,22 +77,8 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-std::string json_list(const std::vector<std::string>& words, std::size_t from) {
-  std::string out = "[";
-  for (std::size_t i = from; i < words.size(); ++i) {
-    if (i > from) out += ',';
-    write_json_string(words[i], out);
-  }
-  return out + "]";
-}
-
 std::string websocket_url(const ServerUrl& url) {
   return (url.scheme == ServerUrl::Scheme::https ? "wss://" : "ws://") + url.authority() + "/v1/ws";
-}
-
-bool is_group(const ConversationId& id) {
-  const auto parsed = parse_conversation(id);
-  return parsed && parsed->kind == ConversationKind::group;
 }
 
 }  // namespace
@@ -148,8 +138,9 @@ std::string ChatSession::server_trouble() const {
 
 ConversationId ChatSession::conversation_of(std::string_view name) const {
   ConversationId named(name);
-  if (client_->conversation(named) || is_group(named)) return named;
-  if (const auto parsed = parse_conversation(named); parsed && parsed->has(user_)) return named;
+  const auto parsed = parse_conversation(named);
+  if (client_->conversation(named) || (parsed && (parsed->kind == ConversationKind::group || parsed->has(user_))))
+    return named;
   return single_conversation(user_, UserId(name));
 }
 
@@ -176,13 +167,13 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
     return {.notice = "", .open = id};
   }
   if (verb == "/group") return create_group(words);
-  static const std::set<std::string_view> of_conversation{"/add",    "/leave",   "/recall", "/edit",  "/unread",
-                                                          "/resend", "/discard", "/delete", "/clear", "/remove",
-                                                          "/mute",   "/pin",     "/block"};
-  if (!of_conversation.contains(verb))
+  if (verb == "/join") return join_group(words);
+  static const std::set<std::string_view> of_conversation{"/recall", "/edit",   "/unread", "/resend", "/discard", "/delete",
+                                                          "/clear",  "/remove", "/mute",   "/pin",    "/block"};
+  if (!of_conversation.contains(verb) && !is_of_group(verb))
     return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
   if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
-  if (verb == "/add" || verb == "/leave") return change_members(verb, words, *open);
+  if (is_of_group(verb)) return of_group(words, *open);
   if (verb == "/unread") {
     const auto marked = client_->mark_unread(*open);
     return {.notice = marked ? "marked as unread" : marked.error().message()};
@@ -277,40 +268,6 @@ CommandOutcome ChatSession::edit(std::string_view line, const ConversationId& op
   const auto taken = client_->edit_text(open, seq, text);
   if (!taken) return {.notice = taken.error().message()};
   return {.notice = "", .changing = seq};
-}
-
-CommandOutcome ChatSession::create_group(const std::vector<std::string>& words) {
-  if (words.size() < 3) return {.notice = "/group takes a title and users: /group \"Tuesday lunch\" bob carol"};
-  SystemRandom random;
-  const SystemClock clock;
-  Uuid7Random dice;
-  random.fill(dice);
-  std::string body = "{\"title\":";
-  write_json_string(words[1], body);
-  body += ",\"members\":" + json_list(words, 2) + "}";
-  std::string answer;
-  CommandOutcome outcome;
-  outcome.notice = call(
-      {.method = "POST", .target = "/v1/groups", .body = body, .idempotency_key = make_uuid_v7(clock.wall_ms(), dice)},
-      "made the group " + words[1], &answer);
-  v1::Group group;
-  if (!answer.empty() && read_answer(answer, group)) outcome.open = ConversationId(group.conversation_id());
-  return outcome;
-}
-
-CommandOutcome ChatSession::change_members(std::string_view verb, const std::vector<std::string>& words,
-                                           const ConversationId& open) {
-  if (!is_group(open)) return {.notice = fmt::format("{} is for groups", verb)};
-  // Who comes must not see, and who leaves must not lose, what was typed before.
-  if (!wait_until_sent(open))
-    return {.notice = fmt::format("messages are still on their way; {} again when they are sent", verb)};
-  const std::string members = "/v1/groups/" + percent_encode(open.value) + "/members";
-  if (verb == "/leave")
-    return {.notice = call({.method = "DELETE", .target = members + "/" + percent_encode(user_.value)}, "you left")};
-  if (words.size() < 2) return {.notice = "/add takes users: /add dave"};
-  return {.notice =
-              call({.method = "POST", .target = members, .body = "{\"users\":" + json_list(words, 1) + "}"},
-                   fmt::format("added {}", words.size() == 2 ? words[1] : fmt::format("{} people", words.size() - 1)))};
 }
 
 bool ChatSession::wait_until_sent(const ConversationId& conversation) const {

@@ -60,8 +60,12 @@ class ChatSession {
   CommandOutcome hide(std::string_view verb, const ConversationId& open);
   CommandOutcome set_own(std::string_view verb, const std::vector<std::string>& words, const ConversationId& open);
   CommandOutcome create_group(const std::vector<std::string>& words);
-  CommandOutcome change_members(std::string_view verb, const std::vector<std::string>& words,
-                                const ConversationId& open);
+  // Of groups (chat_groups.cc).
+  static bool is_of_group(std::string_view verb);
+  CommandOutcome join_group(const std::vector<std::string>& words);
+  CommandOutcome of_group(const std::vector<std::string>& words, const ConversationId& open);
+  std::string members_of(const std::string& group) const;
+  std::string change_of_group(const std::vector<std::string>& words, const std::string& group) const;
   /// Whether all that was written to it has been answered, waiting a little.
   bool wait_until_sent(const ConversationId& conversation) const;
   Seq last_own(const ConversationId& conversation) const;

@@ -72,6 +72,8 @@ class Client::Impl final : public LinkHandler {
     return read(*replica_);
   }
   Timeline timeline(const ConversationId& conversation, Seq before, std::size_t limit) const;
+  Result<std::uint64_t> group(const replica::GroupRequest& request);
+  const std::string& user() const { return options_.user; }
   std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
   bool wait_settled(std::int64_t timeout_ms);
   std::string trouble() const;
@@ -99,6 +101,7 @@ class Client::Impl final : public LinkHandler {
   HelloExtras extras_;
   std::deque<ClientEvent> events_;
   bool lost_ = false;
+  std::uint64_t group_calls_ = 0;
   std::int64_t alarm_ms_ = 0;                  // when on_timer comes, 0: unset
   std::string trouble_ = "not connected yet";  // why there is no connection
   bool reason_given_ = false;                  // trouble_ says more than the end of the connection will
@@ -205,6 +208,11 @@ Result<void> Client::Impl::carry_out() {
 void Client::Impl::rebuild(const Error& error) {
   trouble_ = "the local store: " + error.detail;
   reason_given_ = true;
+  // What was asked about groups is not answered any more.
+  replica_->on_disconnected(now());
+  replica::Outputs unstored = replica_->take_outputs();
+  std::erase_if(unstored.events, [](const auto& event) { return !std::holds_alternative<GroupEvent>(event); });
+  queue(std::move(unstored.events));
   link_->drop();
   ahead_of_store_.reset();
   if (const auto built = build(); !built) {
@@ -252,6 +260,16 @@ void Client::Impl::deliver() {
     if (!event) return;
     options_.on_event(*event);
   }
+}
+
+Result<std::uint64_t> Client::Impl::group(const replica::GroupRequest& request) {
+  std::uint64_t call = 0;
+  const Result<void> asked = act([&](Replica& replica, Now moment) {
+    call = ++group_calls_;
+    return replica.group(moment, call, request);
+  });
+  if (!asked) return std::unexpected(asked.error());
+  return call;
 }
 
 // ------------------------------------------------------------------------------------------------- the link's calls
@@ -488,6 +506,69 @@ Result<void> Client::edit_text(const ConversationId& conversation, Seq seq, cons
   Body body;
   body.text = text;
   return edit(conversation, seq, body);
+}
+
+namespace {
+
+std::vector<UserId> ids_of(const std::vector<std::string>& users) {
+  return {users.begin(), users.end()};
+}
+
+}  // namespace
+
+Result<std::uint64_t> Client::create_group(const NewGroup& group) {
+  CreateGroupCommand command;
+  command.title = group.title;
+  command.members = ids_of(group.members);
+  command.newcomers = group.history_for_newcomers;
+  command.newcomers_last = group.history_last;
+  command.idempotency_key = group.idempotency_key;
+  return impl_->group(command);
+}
+
+Result<std::uint64_t> Client::ask_group(const ConversationId& group) {
+  return impl_->group(replica::GroupQuery{group});
+}
+
+Result<std::uint64_t> Client::change_group(const ConversationId& group, const GroupChange& change) {
+  return impl_->group(ChangeGroupCommand{{},
+                                         {},
+                                         group,
+                                         change.title,
+                                         change.data,
+                                         change.who_may_add,
+                                         change.who_may_send,
+                                         change.join,
+                                         change.history_for_newcomers,
+                                         change.history_last});
+}
+
+Result<std::uint64_t> Client::add_members(const ConversationId& group, const std::vector<std::string>& users) {
+  return impl_->group(AddMembersCommand{{}, {}, group, ids_of(users)});
+}
+
+Result<std::uint64_t> Client::remove_member(const ConversationId& group, const std::string& user) {
+  return impl_->group(RemoveMemberCommand{{}, {}, group, UserId(user)});
+}
+
+Result<std::uint64_t> Client::leave_group(const ConversationId& group) {
+  return remove_member(group, impl_->user());
+}
+
+Result<std::uint64_t> Client::join_group(const ConversationId& group) {
+  return impl_->group(JoinGroupCommand{{}, {}, group});
+}
+
+Result<std::uint64_t> Client::set_role(const ConversationId& group, const std::string& user, Role role) {
+  return impl_->group(SetRoleCommand{{}, {}, group, UserId(user), role});
+}
+
+Result<std::uint64_t> Client::mute_member(const ConversationId& group, const std::string& user, std::int64_t until) {
+  return impl_->group(MuteMemberCommand{{}, {}, group, UserId(user), until});
+}
+
+Result<std::uint64_t> Client::dissolve_group(const ConversationId& group) {
+  return impl_->group(DissolveGroupCommand{{}, {}, group});
 }
 
 std::vector<Change> Client::conversations() const {

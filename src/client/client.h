@@ -37,6 +37,7 @@ using replica::ChangeEvent;
 using replica::ChangeOutcome;
 using replica::ChangeRefusedEvent;
 using replica::ConversationEvent;
+using replica::GroupEvent;
 using replica::HistoryEvent;
 using replica::LinkEvent;
 using replica::LinkState;
@@ -55,9 +56,9 @@ using replica::UnreadEvent;
 /// More events than options.events_max waited: the oldest were dropped. Read lists and timelines anew.
 struct EventsLost {};
 
-using ClientEvent =
-    std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
-                 RowsGoneEvent, ObjectEvent, HistoryEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
+                                 ChangeRefusedEvent, LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent,
+                                 PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
 
 /// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
 /// make room for another (OTHER_DEVICE) keeps everything.
@@ -91,6 +92,26 @@ struct ClientOptions {
 struct Timeline {
   std::vector<TimelineRow> rows;   // ascending
   std::vector<OutboxItem> outbox;  // in the order of sending
+};
+
+/// A group to be made. Under an idempotency key it is made once, however often that is asked.
+struct NewGroup {
+  std::string title;
+  std::vector<std::string> members;  // besides the user himself
+  HistoryForNewcomers history_for_newcomers = HistoryForNewcomers::none;
+  std::uint32_t history_last = 0;  // with `last`: how many messages
+  std::string idempotency_key = {};
+};
+
+/// What is to change in a group: only what is set.
+struct GroupChange {
+  std::optional<std::string> title = std::nullopt;
+  std::optional<std::string> data = std::nullopt;  // a JSON text of the application's own
+  std::optional<Allowed> who_may_add = std::nullopt;
+  std::optional<Allowed> who_may_send = std::nullopt;
+  std::optional<JoinPolicy> join = std::nullopt;
+  std::optional<HistoryForNewcomers> history_for_newcomers = std::nullopt;
+  std::uint32_t history_last = 0;
 };
 
 /// A message to send; one of to and conversation is set.
@@ -160,6 +181,23 @@ class Client {
   Result<void> edit(const ConversationId& conversation, Seq seq, const Body& body,
                     std::optional<Seq> base_revision = std::nullopt);
   Result<void> edit_text(const ConversationId& conversation, Seq seq, const std::string& text);
+
+  // Groups. Each asks the server at once and gives a number; a GroupEvent of that number tells the group as it is then,
+  // or the refusal (FORBIDDEN, LIMIT_REACHED ...). RETRY_LATER without a connection. Asking again is safe.
+
+  Result<std::uint64_t> create_group(const NewGroup& group);
+  Result<std::uint64_t> ask_group(const ConversationId& group);
+  Result<std::uint64_t> change_group(const ConversationId& group, const GroupChange& change);
+  Result<std::uint64_t> add_members(const ConversationId& group, const std::vector<std::string>& users);
+  Result<std::uint64_t> remove_member(const ConversationId& group, const std::string& user);
+  Result<std::uint64_t> leave_group(const ConversationId& group);
+  /// By himself: the group must be open.
+  Result<std::uint64_t> join_group(const ConversationId& group);
+  /// Making somebody owner hands the group over.
+  Result<std::uint64_t> set_role(const ConversationId& group, const std::string& user, Role role);
+  /// Until a server time in ms; 0: no longer.
+  Result<std::uint64_t> mute_member(const ConversationId& group, const std::string& user, std::int64_t until);
+  Result<std::uint64_t> dissolve_group(const ConversationId& group);
 
   // Looking.
 

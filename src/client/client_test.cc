@@ -95,6 +95,109 @@ TEST_P(ClientDialects, TwoUsersTalk) {
   EXPECT_THAT(texts(*ben, kChat), ElementsAre("早上好", "早"));
 }
 
+/// The answer to what was asked about a group.
+Result<GroupReply> answer_of(Client& client, const Result<std::uint64_t>& call) {
+  if (!call) return std::unexpected(call.error());
+  const auto told = await<GroupEvent>(client, [&](const GroupEvent& event) { return event.call == *call; });
+  if (!told) return fail(ErrorCode::INTERNAL, "", "no answer came");
+  return told->group;
+}
+
+Role role_of(const Client& client, const ConversationId& id) {
+  const auto held = client.conversation(id);
+  return held ? held->role : Role::member;
+}
+
+TEST_P(ClientDialects, GroupsAreMadeRunAndEnded) {
+  TestingServer server;
+  ClientOptions first = options_for(server.url(), "1001");
+  ClientOptions second = options_for(server.url(), "1002");
+  first.dialect = second.dialect = GetParam();
+  const auto anna = start(first);
+  const auto ben = start(second);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  ASSERT_TRUE(ben->wait_settled(kPatienceMs));
+
+  const auto made = answer_of(*anna, anna->create_group({"lunch", {"1002", "1003"}}));
+  ASSERT_TRUE(made.has_value()) << made.error().message();
+  const ConversationId id = made->group.id;
+  ASSERT_EQ(made->group.members.size(), 3u);
+  EXPECT_EQ(made->group.members[0].role, Role::owner);
+  EXPECT_EQ(answer_of(*ben, ben->add_members(id, {"1004"})).error().code, ErrorCode::FORBIDDEN);
+
+  GroupChange change;
+  change.title = "Tuesday lunch";
+  change.data = R"({"topic": "noodles"})";
+  change.who_may_add = Allowed::members;
+  change.join = JoinPolicy::open;
+  change.history_for_newcomers = HistoryForNewcomers::last;
+  change.history_last = 2;
+  const auto changed = answer_of(*anna, anna->change_group(id, change));
+  ASSERT_TRUE(changed.has_value()) << changed.error().message();
+  EXPECT_EQ(changed->group.policy,
+            (GroupPolicy{Allowed::members, Allowed::members, JoinPolicy::open, HistoryForNewcomers::last, 2}));
+  EXPECT_EQ(changed->group.data, change.data);
+  EXPECT_EQ(answer_of(*ben, ben->add_members(id, {"1004"}))->group.members.size(), 4u);
+  EXPECT_EQ(answer_of(*anna, anna->remove_member(id, "1004"))->group.members.size(), 3u);
+
+  EXPECT_EQ(answer_of(*anna, anna->mute_member(id, "1002", std::int64_t{1} << 50))->group.mutes,
+            (std::vector<Mute>{{UserId("1002"), std::int64_t{1} << 50}}));
+  ASSERT_TRUE(ben->send_text(id, "am I heard?").has_value());
+  const auto refused = await<OutboxEvent>(*ben, [](const auto& event) { return event.error.has_value(); });
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->error->code, ErrorCode::MEMBER_MUTED);
+  EXPECT_TRUE(answer_of(*anna, anna->mute_member(id, "1002", 0))->group.mutes.empty());
+
+  EXPECT_TRUE(answer_of(*anna, anna->set_role(id, "1002", Role::owner)).has_value());
+  EXPECT_TRUE(answer_of(*anna, anna->leave_group(id)).has_value());
+  EXPECT_EQ(answer_of(*anna, anna->ask_group(id)).error().code, ErrorCode::NOT_MEMBER);
+  EXPECT_TRUE(answer_of(*anna, anna->join_group(id)).has_value());
+  ASSERT_TRUE(ben->wait_settled(kPatienceMs));
+  EXPECT_EQ(role_of(*ben, id), Role::owner);
+  EXPECT_EQ(ben->conversation(id)->title, "Tuesday lunch");
+  // What happened is in the timeline, policies and all.
+  bool seen = false;
+  for (const TimelineRow& row : ben->timeline(id).rows)
+    seen = seen || (row.entry->config && row.entry->config->policy == changed->group.policy &&
+                    row.entry->config->data == change.data && row.entry->config->title == change.title);
+  EXPECT_TRUE(seen);
+
+  const auto ended = answer_of(*ben, ben->dissolve_group(id));
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_TRUE(ended->group.dissolved);
+  ASSERT_TRUE(await<MessageEvent>(
+      *anna, [](const auto& event) { return event.entry->config && event.entry->config->dissolved; }));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_FALSE(anna->conversation(id)->member);
+  EXPECT_EQ(anna->conversation(id)->title, "Tuesday lunch");
+  EXPECT_EQ(answer_of(*anna, anna->join_group(id)).error().code, ErrorCode::CONVERSATION_CLOSED);
+}
+
+TEST(Client, AGroupsCallThatIsCutOffIsToldAndMayBeAskedAgain) {
+  const auto alone = start(options_for("ws://127.0.0.1:1/v1/ws", "1001"));
+  const auto unasked = alone->create_group({"lunch", {"1002"}});
+  ASSERT_FALSE(unasked.has_value());
+  EXPECT_EQ(unasked.error().code, ErrorCode::RETRY_LATER);
+
+  TestingServer server;
+  const auto anna = start(options_for(server.url(), "1001"));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  server.with([&](auto&) {
+    server.fate = [cut = false](const pb::ClientFrame& frame) mutable {
+      return frame.has_create_group() && !std::exchange(cut, true) ? TestingServer::Fate::cut_after
+                                                                   : TestingServer::Fate::answer;
+    };
+    return true;
+  });
+  const NewGroup group{"lunch", {"1002"}, HistoryForNewcomers::none, 0, "key-1"};
+  EXPECT_EQ(answer_of(*anna, anna->create_group(group)).error().code, ErrorCode::RETRY_LATER);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  const auto again = answer_of(*anna, anna->create_group(group));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(again->duplicate);
+  EXPECT_EQ(again->group.id, ConversationId("group_1"));
+}
+
 TEST(Client, EditsAndRecallsShowOnEveryDeviceAndInTheStore) {
   TestingServer server;
   const auto anna = start(options_for(server.url(), "1001"));

@@ -41,12 +41,16 @@ void members(auto& archive, Is<Body> auto& value) {
   archive(type, text, summary, data, attachments, encrypted);
 }
 void members(auto& archive, Is<MemberChange> auto& value) {
-  auto& [action, users, role, visible_from] = value;
-  archive(action, users, role, visible_from);
+  auto& [action, users, role, visible_from, muted_until] = value;
+  archive(action, users, role, visible_from, muted_until);
+}
+void members(auto& archive, Is<GroupPolicy> auto& value) {
+  auto& [add, send, join, newcomers, newcomers_last] = value;
+  archive(add, send, join, newcomers, newcomers_last);
 }
 void members(auto& archive, Is<ConfigChange> auto& value) {
-  auto& [title] = value;
-  archive(title);
+  auto& [title, policy, data, dissolved] = value;
+  archive(title, policy, data, dissolved);
 }
 void members(auto& archive, Is<Entry> auto& value) {
   auto& [seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
@@ -142,10 +146,8 @@ class Packer {
   void put(std::signed_integral auto value) { out_.svarint(value); }
   void put(const std::string& value) { out_.string(value); }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void put(Enum value) {
-    out_.u8(static_cast<std::uint8_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void put(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
   /// By its name, which is stable; the enumerator's number here is not.
   void put(ErrorCode code) { out_.string(error_info(code).name); }
   template <typename Tag>
@@ -178,11 +180,10 @@ class Packer {
     for (const T& each : values) put(each);
   }
   template <typename T>
-  void put(const T& value)
-    requires requires(Packer& archive) { members(archive, value); }
-  {
-    members(*this, value);
+  void put(const T& value) requires requires(Packer& archive) {
+    members(archive, value);
   }
+  { members(*this, value); }
 
   ByteWriter out_;
 };
@@ -212,10 +213,8 @@ class Unpacker {
   void get(std::int64_t& value) { value = in_.svarint(); }
   void get(std::string& value) { value = in_.string(); }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void get(Enum& value) {
-    value = static_cast<Enum>(in_.u8());
-  }
+  requires std::is_enum_v<Enum>
+  void get(Enum& value) { value = static_cast<Enum>(in_.u8()); }
   void get(ErrorCode& code) { code = error_code_named(in_.string()).value_or(ErrorCode::INTERNAL); }
   template <typename Tag>
   void get(Number<Tag>& value) {
@@ -260,11 +259,10 @@ class Unpacker {
     for (std::uint64_t i = 0; i < count && in_.ok(); ++i) get(values.emplace_back());
   }
   template <typename T>
-  void get(T& value)
-    requires requires(Unpacker& archive) { members(archive, value); }
-  {
-    members(*this, value);
+  void get(T& value) requires requires(Unpacker& archive) {
+    members(archive, value);
   }
+  { members(*this, value); }
 
   ByteReader in_;
 };

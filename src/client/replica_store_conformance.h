@@ -152,8 +152,15 @@ class BatchMaker {
     entry->body = body();
     entry->target = Seq(number());
     entry->target_sender = UserId(text(10));
-    if (flag()) entry->member = MemberChange{static_cast<MemberAction>(below(5)), users(), Role::admin, Seq(number())};
-    if (flag()) entry->config = ConfigChange{text(20)};
+    if (flag())
+      entry->member = MemberChange{static_cast<MemberAction>(below(5)), users(), Role::admin, Seq(number()), time()};
+    if (flag()) {
+      entry->config = ConfigChange{text(20), std::nullopt, std::nullopt, flag()};
+      if (flag())
+        entry->config->policy = GroupPolicy{Allowed::members, Allowed::admins, JoinPolicy::open,
+                                            static_cast<HistoryForNewcomers>(below(3)), 7};
+      if (flag()) entry->config->data = text(20);
+    }
     entry->target = Seq(number());
     entry->target_sender = UserId(text(10));
     const replica::RowNote note{seq,      entry->server_time, entry->revision,    entry->touched_by,

@@ -304,10 +304,13 @@ TEST(SqliteStore, AMessageThatChangedUnderTheOpenStoreIsNotShown) {
 
 // ------------------------------------------------------------------------------------------------- a full disk
 
-/// Applies until the store refuses, and returns the batch that it did not take.
-std::optional<replica::StoreBatch> fill(ReplicaStore& store, replica::MemoryStore& model, BatchMaker& maker) {
+/// Applies until the store refuses, and returns the batch that it did not take. One that was refused before comes
+/// first: later ones may rest on it.
+std::optional<replica::StoreBatch> fill(ReplicaStore& store, replica::MemoryStore& model, BatchMaker& maker,
+                                        std::optional<replica::StoreBatch> refused = std::nullopt) {
   for (int i = 0; i < 2'000; ++i) {
-    replica::StoreBatch batch = maker.next();
+    replica::StoreBatch batch = refused ? std::move(*refused) : maker.next();
+    refused.reset();
     if (!store.apply(batch)) return batch;
     model.apply(batch);
   }
@@ -339,8 +342,9 @@ TEST(SqliteStore, OnAFullDiskNothingIsHalfAppliedAndLaterItGoesOn) {
     auto store = open_or_fail(path);
     BatchMaker maker(9, 20'000);
     replica::MemoryStore model;
+    std::optional<replica::StoreBatch> refused;
     for (int round = 0; round < 2; ++round) {
-      const auto refused = fill(*store, model, maker);
+      refused = fill(*store, model, maker, std::move(refused));
       ASSERT_TRUE(refused.has_value());
       const auto again = store->apply(*refused);
       ASSERT_FALSE(again.has_value());

@@ -258,9 +258,34 @@ class TestingServer {
         request.operation = replica::Heartbeat{};
         break;
       default:
-        break;
+        if (const auto call = group_request_of(frame)) request.operation = replica::GroupCall{*call};
     }
     return request;
+  }
+
+  static std::optional<replica::GroupRequest> group_request_of(const pb::ClientFrame& frame) {
+    switch (frame.operation_case()) {
+      case pb::ClientFrame::kGroup:
+        return replica::GroupQuery{ConversationId(frame.group().conversation_id())};
+      case pb::ClientFrame::kCreateGroup:
+        return create_group_from(frame.create_group());
+      case pb::ClientFrame::kAddMembers:
+        return add_members_from(frame.add_members());
+      case pb::ClientFrame::kRemoveMember:
+        return remove_member_from(frame.remove_member());
+      case pb::ClientFrame::kJoinGroup:
+        return JoinGroupCommand{{}, {}, ConversationId(frame.join_group().conversation_id())};
+      case pb::ClientFrame::kChangeGroup:
+        return change_group_from(frame.change_group()).value();
+      case pb::ClientFrame::kSetRole:
+        return set_role_from(frame.set_role()).value();
+      case pb::ClientFrame::kMuteMember:
+        return mute_member_from(frame.mute_member()).value();
+      case pb::ClientFrame::kDissolveGroup:
+        return DissolveGroupCommand{{}, {}, ConversationId(frame.dissolve_group().conversation_id())};
+      default:
+        return std::nullopt;
+    }
   }
 
   static replica::MutationItem item_of(const ReadCommand& read) { return kind(replica::MutationKind::read, read.seq); }
@@ -364,6 +389,7 @@ class TestingServer {
   static void put(const HistoryPage& page, pb::ServerFrame& out) { to_pb(page, *out.mutable_history()); }
   static void put(const SentReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_sent()); }
   static void put(const MutatedReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_mutated()); }
+  static void put(const GroupReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_group()); }
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {
     out.mutable_heartbeat()->set_head(answer.head.value);
     out.mutable_heartbeat()->set_server_time(answer.server_time);

@@ -6,6 +6,7 @@
 #include "core/body.h"
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
+#include "core/group_rights.h"
 #include "core/mutation_parts.h"
 #include "core/unread.h"
 #include "core/visibility.h"
@@ -28,7 +29,9 @@ Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& 
   if (!admin) {
     const UserConversation* row = draft.user_conversation(user, id);
     if (row == nullptr) return unknown();
-    if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+    const Conversation* conversation = draft.conversation(id);
+    if (conversation == nullptr) return unknown();
+    if (!row->in_period()) return std::unexpected(no_longer_in(*conversation, *row));
     if (!granted(*row, seq)) return unknown();
   }
   std::optional<Entry> target = draft.entry(id, seq);
@@ -43,6 +46,14 @@ Result<void> check_age(Draft& draft, const ConversationId& id, const Entry& targ
   return fail(ErrorCode::TOO_LATE, "seq", std::to_string(allowed_ms / kSecondMs) + " seconds after the message.");
 }
 
+/// An edit says something: whoever may not write may not edit.
+Result<void> check_may_say(Draft& draft, const EditCommand& command) {
+  const Conversation* conversation = draft.conversation(command.conversation);
+  if (conversation == nullptr) return fail(ErrorCode::MESSAGE_NOT_FOUND, "seq");
+  const std::int64_t now_ms = std::max(draft.line(command.conversation).server_time, draft.context().now_ms);
+  return check_may_write(*conversation, command.user, now_ms);
+}
+
 /// Whether the change shows in the member's list otherwise than he can tell from the entry alone: in his unread number
 /// or his preview.
 bool shows_in_list(const Sight& sight, const Entry& entry, const Entry& before) {
@@ -55,6 +66,7 @@ bool shows_in_list(const Sight& sight, const Entry& entry, const Entry& before) 
 /// Everybody in period gets the entry; an edit's with the new body, if he may see the message at all.
 void tell_members(Draft& draft, const Conversation& conversation, const Entry& before, const Entry& after,
                   const std::shared_ptr<const Entry>& entry, std::vector<Notice>& notices) {
+  if (conversation.dissolved) return;  // nobody is in it
   auto full = entry;
   if (!after.dead()) {
     Entry with_body = *entry;
@@ -79,12 +91,15 @@ void tell_members(Draft& draft, const Conversation& conversation, const Entry& b
 void tell_former(Draft& draft, const Conversation& conversation, Seq target, Seq changed_by,
                  std::vector<Notice>& notices) {
   std::vector<UserId> former;
-  // Whoever may see it as a former member left behind it.
-  draft.left(conversation.id, target, [&](const UserId& user) {
+  const auto add = [&](const UserId& user) {
     const UserConversation* row = draft.user_conversation(user, conversation.id);
     if (row == nullptr || row->in_period() || !visible({draft, user, *row}, target)) return;
     if (std::ranges::find(former, user) == former.end()) former.push_back(user);
-  });
+  };
+  // Whoever may see it as a former member left behind it, or was there at the end.
+  draft.left(conversation.id, target, add);
+  if (conversation.dissolved)
+    for (const Member& member : conversation.members) add(member.user);
   Notice notice{conversation.id, nullptr, draft.round(), {}};
   for (const UserId& user : former) {
     draft.edit_row(user, conversation.id).touch_seq = changed_by;
@@ -150,6 +165,7 @@ Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
   TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, false));
   const Changing what{command.conversation, command.user, command.device, EntryKind::edit};
   if (target.sender != command.user) return fail(ErrorCode::FORBIDDEN, "seq", "Only its author may edit a message.");
+  TM_TRY(check_may_say(draft, command));
   const ParsedConversation parsed = *parse_conversation(command.conversation);
   if (parsed.kind == ConversationKind::single && blocks(draft, parsed.peer_of(command.user), command.user))
     return fail(ErrorCode::BLOCKED, "conversation_id");
@@ -164,6 +180,22 @@ Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
   edited.state = MessageState::edited;
   edited.body = command.body;
   return change(draft, what, target, std::move(edited));
+}
+
+Result<Decision> decide_delete_message(View& view, const DeleteMessageCommand& command, const Context& context) {
+  Draft draft(view, context);
+  TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, true));
+  const Changing what{command.conversation, command.user, command.device, EntryKind::deletion};
+  Changed changed;
+  if (target.dead()) {
+    changed = reply_with(draft, what, target, Seq());
+  } else {
+    Entry deleted = target;
+    deleted.state = MessageState::deleted;
+    erase_content(deleted);
+    changed = change(draft, what, target, std::move(deleted));
+  }
+  return std::move(draft).finish(std::move(changed.reply), std::move(changed.notices));
 }
 
 }  // namespace tidemark

@@ -121,6 +121,8 @@ struct MutateCommand {
       change;
 };
 
+// Groups. With `admin` an operator acts, who needs to be no member.
+
 struct CreateGroupCommand {
   UserId creator;
   DeviceId device;
@@ -129,6 +131,7 @@ struct CreateGroupCommand {
   HistoryForNewcomers newcomers = HistoryForNewcomers::none;
   std::uint32_t newcomers_last = 0;
   std::string idempotency_key;  // empty: none
+  UserId by = {};               // the operator who makes it for its creator; empty: the creator himself
 };
 
 struct AddMembersCommand {
@@ -136,6 +139,7 @@ struct AddMembersCommand {
   DeviceId device;
   ConversationId conversation;
   std::vector<UserId> added;
+  bool admin = false;
 };
 
 /// Removing oneself is leaving.
@@ -146,11 +150,57 @@ struct RemoveMemberCommand {
   UserId removed;
 };
 
+/// By an operator.
+struct RemoveMembersCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  std::vector<UserId> removed;
+};
+
+/// By himself, where the group is open.
+struct JoinGroupCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+};
+
+/// Only what is given changes.
 struct ChangeGroupCommand {
   UserId user;
   DeviceId device;
   ConversationId conversation;
-  std::string title;
+  std::optional<std::string> title;
+  std::optional<std::string> data = std::nullopt;
+  std::optional<Allowed> add = std::nullopt;
+  std::optional<Allowed> send = std::nullopt;
+  std::optional<JoinPolicy> join = std::nullopt;
+  std::optional<HistoryForNewcomers> newcomers = std::nullopt;
+  std::uint32_t newcomers_last = 0;  // with newcomers
+};
+
+/// To make somebody owner is to hand the group over.
+struct SetRoleCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  UserId member;
+  Role role = Role::member;
+};
+
+struct MuteMemberCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  UserId member;
+  std::int64_t until = 0;  // server time; 0 or past: no longer
+};
+
+struct DissolveGroupCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  bool admin = false;
 };
 
 struct LoginCommand {
@@ -201,9 +251,26 @@ struct DropTombstonesCommand {
   std::uint32_t below_hour = 0;
 };
 
-using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
-                             ChangeGroupCommand, LoginCommand, ChangeDeviceCommand, EndSessionsCommand,
-                             DeviceSeenCommand, SetUserCommand, DropTombstonesCommand>;
+/// Retires the id for ever and takes the user out of at most `groups_max` of his groups; to be given again until
+/// nothing of him is left (UserReply::groups_left).
+struct DeleteUserCommand {
+  UserId user;
+  std::size_t groups_max = 50;
+};
+
+/// An operator deletes a message for everybody, at any time.
+struct DeleteMessageCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  Seq seq;
+};
+
+using Command =
+    std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
+                 RemoveMembersCommand, JoinGroupCommand, ChangeGroupCommand, SetRoleCommand, MuteMemberCommand,
+                 DissolveGroupCommand, LoginCommand, ChangeDeviceCommand, EndSessionsCommand, DeviceSeenCommand,
+                 SetUserCommand, DeleteUserCommand, DeleteMessageCommand, DropTombstonesCommand>;
 
 /// By which login, or token, a command comes: what comes after its end is refused in the round that would commit it.
 struct Session {
@@ -263,6 +330,7 @@ struct LoginReply {
 struct UserReply {
   UserId user;
   UserHead head;
+  bool groups_left = false;  // of a deletion: it has to go on
 };
 
 /// How many tombstones went; whether there are more of them.

@@ -17,13 +17,20 @@ struct Pick {
   Result<Decision> operator()(const CreateGroupCommand& c) { return decide_create_group(view, c, context); }
   Result<Decision> operator()(const AddMembersCommand& c) { return decide_add_members(view, c, context); }
   Result<Decision> operator()(const RemoveMemberCommand& c) { return decide_remove_member(view, c, context); }
+  Result<Decision> operator()(const RemoveMembersCommand& c) { return decide_remove_members(view, c, context); }
+  Result<Decision> operator()(const JoinGroupCommand& c) { return decide_join_group(view, c, context); }
   Result<Decision> operator()(const ChangeGroupCommand& c) { return decide_change_group(view, c, context); }
+  Result<Decision> operator()(const SetRoleCommand& c) { return decide_set_role(view, c, context); }
+  Result<Decision> operator()(const MuteMemberCommand& c) { return decide_mute_member(view, c, context); }
+  Result<Decision> operator()(const DissolveGroupCommand& c) { return decide_dissolve_group(view, c, context); }
   Result<Decision> operator()(const LoginCommand& c) { return decide_login(view, c, context); }
   Result<Decision> operator()(const ChangeDeviceCommand& c) { return decide_change_device(view, c, context); }
   Result<Decision> operator()(const EndSessionsCommand& c) { return decide_end_sessions(view, c, context); }
   Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
   Result<Decision> operator()(const DropTombstonesCommand& c) { return decide_drop_tombstones(view, c, context); }
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
+  Result<Decision> operator()(const DeleteUserCommand& c) { return decide_delete_user(view, c, context); }
+  Result<Decision> operator()(const DeleteMessageCommand& c) { return decide_delete_message(view, c, context); }
 };
 
 /// Who acts.
@@ -38,23 +45,35 @@ struct Actor {
   const UserId& operator()(const auto& c) const { return c.user; }
 };
 
-/// An operator needs to be no user.
-bool by_operator(const Command& command) {
-  const auto* mutate = std::get_if<MutateCommand>(&command);
-  const auto* recall = mutate != nullptr ? std::get_if<RecallCommand>(&mutate->change) : nullptr;
-  return recall != nullptr && recall->admin;
-}
+/// An operator, or the server itself, needs to be no user.
+struct ByOperator {
+  bool operator()(const MutateCommand& c) {
+    const auto* recall = std::get_if<RecallCommand>(&c.change);
+    return recall != nullptr && recall->admin;
+  }
+  bool operator()(const AddMembersCommand& c) { return c.admin; }
+  bool operator()(const DissolveGroupCommand& c) { return c.admin; }
+  bool operator()(const RemoveMembersCommand&) { return true; }
+  bool operator()(const SetUserCommand&) { return true; }
+  bool operator()(const DeleteUserCommand&) { return true; }
+  bool operator()(const DeleteMessageCommand&) { return true; }
+  bool operator()(const DropTombstonesCommand&) { return true; }  // the server's own
+  bool operator()(const auto&) { return false; }
+};
+
+/// The field that names who acts.
+struct FieldOfActor {
+  std::string_view operator()(const SendCommand& c) { return c.admin ? "sender" : "token"; }
+  std::string_view operator()(const EndSessionsCommand& c) { return c.admin ? "user" : "token"; }
+  std::string_view operator()(const CreateGroupCommand& c) { return c.by.empty() ? "token" : "owner"; }
+  std::string_view operator()(const auto&) { return "token"; }
+};
 
 /// Whoever acts has to be registered where that is asked for. His token names him, or, for an administrator, the field
 /// of him whom he speaks for.
 Result<void> check_actor(View& view, const Command& command, const CoreParams& params) {
-  const bool by_server = std::holds_alternative<DropTombstonesCommand>(command);
-  if (by_server || std::holds_alternative<SetUserCommand>(command) || by_operator(command)) return {};
-  const auto* send = std::get_if<SendCommand>(&command);
-  const auto* ends = std::get_if<EndSessionsCommand>(&command);
-  const std::string_view field = send != nullptr && send->admin   ? "sender"
-                                 : ends != nullptr && ends->admin ? "user"
-                                                                  : "token";
+  if (std::visit(ByOperator{}, command)) return {};
+  const std::string_view field = std::visit(FieldOfActor{}, command);
   const UserId& actor = std::visit(Actor{}, command);
   TM_TRY(check_user_id(actor, field));
   return check_registered(view, params, actor, field);

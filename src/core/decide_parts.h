@@ -10,12 +10,19 @@ Result<Decision> decide_mutate(View& view, const MutateCommand& command, const C
 Result<Decision> decide_create_group(View& view, const CreateGroupCommand& command, const Context& context);
 Result<Decision> decide_add_members(View& view, const AddMembersCommand& command, const Context& context);
 Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& command, const Context& context);
+Result<Decision> decide_remove_members(View& view, const RemoveMembersCommand& command, const Context& context);
+Result<Decision> decide_join_group(View& view, const JoinGroupCommand& command, const Context& context);
 Result<Decision> decide_change_group(View& view, const ChangeGroupCommand& command, const Context& context);
+Result<Decision> decide_set_role(View& view, const SetRoleCommand& command, const Context& context);
+Result<Decision> decide_mute_member(View& view, const MuteMemberCommand& command, const Context& context);
+Result<Decision> decide_dissolve_group(View& view, const DissolveGroupCommand& command, const Context& context);
 Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context);
 Result<Decision> decide_change_device(View& view, const ChangeDeviceCommand& command, const Context& context);
 Result<Decision> decide_end_sessions(View& view, const EndSessionsCommand& command, const Context& context);
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context);
 Result<Decision> decide_set_user(View& view, const SetUserCommand& command, const Context& context);
+Result<Decision> decide_delete_user(View& view, const DeleteUserCommand& command, const Context& context);
+Result<Decision> decide_delete_message(View& view, const DeleteMessageCommand& command, const Context& context);
 
 Result<Decision> decide_drop_tombstones(View& view, const DropTombstonesCommand& command, const Context& context);
 

@@ -83,6 +83,9 @@ class Draft final : public View {
   void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override {
     base_.tombstones(hour, visit);
   }
+  void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) override {
+    base_.changed_since(user, after, visit);
+  }
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override { return base_.remembered(keys); }
   std::optional<Device> device(const UserId& user, const DeviceId& device) override {
     return base_.device(user, device);

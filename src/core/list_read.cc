@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/conversation_id.h"
+#include "core/group_rights.h"
 #include "core/preview.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
@@ -112,7 +113,15 @@ Result<Conversation> group_row(View& view, const UserId& user, const Conversatio
   const Conversation* group = view.conversation(id);
   if (!group || group->kind != ConversationKind::group)
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-  if (!row->in_period()) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+  if (!row->in_period() && !saw_the_end(*group, *row)) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
+  return *group;
+}
+
+Result<Conversation> operators_group(View& view, const ConversationId& id) {
+  TM_ASSIGN(const ParsedConversation parsed, parse_conversation(id));
+  const Conversation* group = view.conversation(id);
+  if (!group || parsed.kind != ConversationKind::group)
+    return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   return *group;
 }
 
@@ -155,8 +164,9 @@ Change change_of(View& view, const CoreParams& params, const UserId& user, const
     if (parsed->has(user)) change.peer = parsed->peer_of(user);
   }
   // A former member is not told what the group is called by now: he may not see the entry that says so.
-  const bool titled = member && change.kind == ConversationKind::group;
-  if (const Conversation* group = titled ? view.conversation(row.conversation) : nullptr) change.title = group->title;
+  if (change.kind == ConversationKind::group)
+    if (const Conversation* group = view.conversation(row.conversation))
+      if (member || saw_the_end(*group, row)) change.title = group->title;
   change.unread = exact_unread(view, params, user, row, head, self_chat);
   if (const std::optional<Entry> last = last_message({view, user, row}, head))
     change.preview = preview_of(*last, params.preview_bytes);
@@ -180,6 +190,10 @@ Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, Obj
 
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation) {
   return unless_failed(view, group_row(view, user, conversation));
+}
+
+Result<Conversation> read_any_group(View& view, const ConversationId& conversation) {
+  return unless_failed(view, operators_group(view, conversation));
 }
 
 }  // namespace tidemark

@@ -134,6 +134,7 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
   constexpr std::string_view kLevels[] = {"", "free", "paid", "vip"};
   if (command.level && std::ranges::find(kLevels, *command.level) == std::end(kLevels))
     return fail(ErrorCode::OUT_OF_RANGE, "level", "One of free, paid, vip, or empty for the token's.");
+  if (view.user(command.user).retired()) return fail(ErrorCode::USER_ID_RETIRED, "user");
   Draft draft(view, context);
   UserHead& user = draft.edit_user(command.user);
   std::vector<Notice> notices;

@@ -47,6 +47,7 @@ struct CoreParams {
   std::size_t small_max = 200;
   std::size_t title_bytes_max = 256;
   std::size_t newcomers_last_max = 1'000;
+  std::size_t group_data_bytes_max = 4'096;
   // Reading.
   std::uint32_t page_default = 50;
   std::uint32_t page_max = 200;

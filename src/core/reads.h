@@ -68,8 +68,11 @@ enum class ObjectKind : std::uint8_t { draft, setting, blocked };
 /// All objects of a kind that are there, by name.
 Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, ObjectKind kind);
 
-/// The group as its present member sees it. NOT_MEMBER for a former one, CONVERSATION_NOT_FOUND otherwise.
+/// The group as its present member sees it, or one who was there when it was dissolved. NOT_MEMBER for a former one,
+/// CONVERSATION_NOT_FOUND otherwise.
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation);
+/// Any group, for an operator.
+Result<Conversation> read_any_group(View& view, const ConversationId& conversation);
 
 /// What a cursor means to this store now. One of an epoch that the store has never been in is told to begin anew,
 /// with all its rows: nothing that it holds can be told apart. Nor can it be told what was taken away since where the

@@ -27,7 +27,7 @@ class ReadsWorld {
   ConversationId single(const UserId& a, const UserId& b) {
     const ConversationId id = single_conversation(a, b);
     if (view.conversation(id)) return id;
-    Conversation made{id, ConversationKind::single, "", {{a, Role::member, Seq()}}, HistoryForNewcomers::none, 0};
+    Conversation made{id, ConversationKind::single, "", {{a, Role::member, Seq()}}};
     if (a != b) made.members.push_back({b, Role::member, Seq()});
     for (const Member& member : made.members) {
       UserConversation row = row_of(member.user, id);
@@ -40,7 +40,7 @@ class ReadsWorld {
 
   ConversationId group(const std::vector<UserId>& users) {
     const ConversationId id = group_conversation(++groups_);
-    view.put({id, ConversationKind::group, "Group " + std::to_string(groups_), {}, HistoryForNewcomers::none, 0});
+    view.put({id, ConversationKind::group, "Group " + std::to_string(groups_), {}});
     for (const UserId& user : users) join(id, user);
     return id;
   }

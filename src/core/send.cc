@@ -6,6 +6,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/draft.h"
+#include "core/group_rights.h"
 #include "core/planted.h"
 #include "core/reads.h"
 #include "core/registered.h"
@@ -135,6 +136,14 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
   return receiver;
 }
 
+/// For the planted fault alone.
+void tell_who_left(Draft& draft, const ConversationId& id, const Entry& entry, Notice& notice) {
+  draft.left(id, entry.seq - 1, [&](const UserId& user) {
+    const UserConversation* row = draft.user_conversation(user, id);
+    if (row != nullptr && !row->in_period()) notice.receivers.push_back(draft.touch_head(user, id, entry));
+  });
+}
+
 }  // namespace
 
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
@@ -171,13 +180,16 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   if (!command.admin) TM_TRY(check_not_blocked(view, parsed, command.sender));
   Draft draft(view, context);
   const Conversation* conversation = view.conversation(id);
-  if (conversation == nullptr) {
-    if (parsed.kind != ConversationKind::single) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (parsed.kind == ConversationKind::single) {
     TM_TRY(check_registered(view, context.params, parsed.peer_of(command.sender),
                             command.to.empty() ? "conversation_id" : "to"));
-    conversation = &make_single(draft, id, parsed);
+    if (conversation == nullptr) conversation = &make_single(draft, id, parsed);
+  } else {
+    const UserConversation* row = view.user_conversation(command.sender, id);
+    if (conversation == nullptr || row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+    if (!row->in_period()) return std::unexpected(no_longer_in(*conversation, *row));
+    TM_TRY(check_may_write(*conversation, command.sender, std::max(view.line(id).server_time, context.now_ms)));
   }
-  if (conversation->member(command.sender) == nullptr) return fail(ErrorCode::NOT_MEMBER, "conversation_id");
   TM_TRY(check_reply(draft, command, id));
   TM_TRY(check_mentions(command, *conversation, context.params));
 
@@ -198,6 +210,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   notice.receivers.reserve(conversation->members.size());
   for (const Member& member : conversation->members)
     notice.receivers.push_back(tell_member(draft, member, id, *stored, parsed.self()));
+  if (planted(Fault::late_fan_out)) tell_who_left(draft, id, *stored, notice);
   SentReply reply{id, stored->seq, stored->server_time, stored->state, false};
   std::vector<Notice> notices;
   notices.push_back(std::move(notice));

@@ -23,9 +23,13 @@ enum class EntryKind : std::uint8_t { message = 1, edit, recall, deletion, react
 enum class MessageState : std::uint8_t { live = 0, edited, recalled, deleted };
 enum class Priority : std::uint8_t { normal = 0, high, low };
 enum class Role : std::uint8_t { member = 0, admin, owner };
-enum class MemberAction : std::uint8_t { joined = 1, left, removed, role };
+enum class MemberAction : std::uint8_t { joined = 1, left, removed, role, muted };
 enum class ConversationKind : std::uint8_t { single = 1, group };
 enum class HistoryForNewcomers : std::uint8_t { none = 0, last, all };
+/// Whom of a group's members a policy lets do something; admins are also meant by `members`, the owner by both.
+enum class Allowed : std::uint8_t { admins = 1, members };
+/// Whether anybody may join a group by himself.
+enum class JoinPolicy : std::uint8_t { closed = 1, open };
 
 struct Attachment {
   std::string url;
@@ -49,12 +53,27 @@ struct MemberChange {
   MemberAction action = MemberAction::joined;
   std::vector<UserId> users;
   Role role = Role::member;
-  Seq visible_from;  // joined: first seq that the joiners may see (the policy in force at the join)
+  Seq visible_from;              // joined: first seq that the joiners may see (the policy in force at the join)
+  std::int64_t muted_until = 0;  // muted: server time, 0: no longer
   bool operator==(const MemberChange&) const = default;
 };
 
+/// What a group's members may do, and newcomers see, besides what roles allow (core/group_rights.h).
+struct GroupPolicy {
+  Allowed add = Allowed::admins;         // who adds members
+  Allowed send = Allowed::members;       // who writes
+  JoinPolicy join = JoinPolicy::closed;  // who joins
+  HistoryForNewcomers newcomers = HistoryForNewcomers::none;
+  std::uint32_t newcomers_last = 0;
+  bool operator==(const GroupPolicy&) const = default;
+};
+
+/// What a config entry changed.
 struct ConfigChange {
-  std::string title;
+  std::string title = {};                            // empty: as it was
+  std::optional<GroupPolicy> policy = std::nullopt;  // all of it, as it is from here on
+  std::optional<std::string> data = std::nullopt;
+  bool dissolved = false;  // it is the last entry, and ends the period of everybody in it
   bool operator==(const ConfigChange&) const = default;
 };
 
@@ -105,6 +124,13 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
+/// A member who may not write until a server time, though he leaves and comes back.
+struct Mute {
+  UserId user;
+  std::int64_t until = 0;
+  bool operator==(const Mute&) const = default;
+};
+
 /// A restore lost what a log held above `cut`: the numbers in (cut, first) name nothing any more, and never will again.
 struct Jump {
   std::uint32_t epoch = 1;  // number of the store's epoch that began with the restore
@@ -118,9 +144,11 @@ struct Conversation {
   ConversationId id;
   ConversationKind kind = ConversationKind::single;
   std::string title;
-  std::vector<Member> members;  // the present ones, in order of joining
-  HistoryForNewcomers newcomers = HistoryForNewcomers::none;
-  std::uint32_t newcomers_last = 0;
+  std::vector<Member> members;  // the present ones, in order of joining; of a dissolved group the last ones
+  GroupPolicy policy = {};
+  std::string data = {};  // of the application: a JSON text, byte for byte
+  std::vector<Mute> mutes = {};
+  Seq dissolved = {};            // the entry that ended it; 0: it lives
   std::vector<Jump> jumps = {};  // of its log, ascending
 
   const Member* member(const UserId& user) const {
@@ -184,7 +212,9 @@ struct UserHead {
   // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
   std::int64_t logged_out_at = 0;
   std::int64_t forgotten_at = 0;
+  std::int64_t deleted_at = 0;  // his id is never used again
   bool exists() const { return created_at != 0; }
+  bool retired() const { return deleted_at != 0; }
   bool operator==(const UserHead&) const = default;
 };
 

@@ -202,6 +202,14 @@ void CommitState::put_object(const UserId& user, const std::string& name, std::o
   place->second.now = std::move(object);
 }
 
+void CommitState::changed_since(const UserId& user, Mark after,
+                                const std::function<void(const ConversationId&)>& visit) {
+  // What this round changed is in the block; all else is as it was stored.
+  for (const BlockRow& block : load_user(user).value.block)
+    if (block.row.mark() > after) visit(block.row.conversation);
+  stored_->changed_since(user, after, visit);
+}
+
 std::optional<DedupRecord> CommitState::remembered(std::span<const DedupKey> keys) {
   for (const DedupKey& key : keys)
     if (const auto found = round_dedup_.find(keys::dedup(key)); found != round_dedup_.end()) return found->second;

@@ -42,7 +42,10 @@ Setting made(Setting setting) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): paths of members and whole initializers, not operands.
-#define TM_MEMBER(path) [](auto& config) -> auto& { return config.path; }
+#define TM_MEMBER(path)       \
+  [](auto& config) -> auto& { \
+    return config.path;       \
+  }
 #define TM_NUMBER(path, least, most, sentence)        \
   made<TM_MEMBER(path)>({.name = #path,               \
                          .kind = SettingKind::number, \
@@ -171,6 +174,8 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(title_bytes_max, 1, 4'096, OUT_OF_RANGE, "A group's title in UTF-8 bytes."),
       TM_LIMIT(newcomers_last_max, 0, 100'000, OUT_OF_RANGE, "Messages from before they joined that a group may show to "
                "newcomers."),
+      TM_LIMIT(group_data_bytes_max, 0, 65'536, TOO_LARGE, "What an application keeps of its own with a group, in UTF-8 "
+               "bytes."),
 
       TM_LIMIT(connections_max, 1, 1'000'000, TOO_MANY_CONNECTIONS, "Open connections in all. Each takes a file descriptor, "
                "of which many systems give a process 20,000 at most."),

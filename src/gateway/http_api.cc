@@ -62,12 +62,26 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
     case HttpOperation::list_blocked:
       return frame.mutable_blocked_users();
     case HttpOperation::create_group:
+    case HttpOperation::create_group_as:
       return frame.mutable_create_group();
     case HttpOperation::get_group:
+    case HttpOperation::get_group_as_operator:
       return frame.mutable_group();
     case HttpOperation::change_group:
       return frame.mutable_change_group();
+    case HttpOperation::dissolve_group:
+    case HttpOperation::dissolve_as_operator:
+      return frame.mutable_dissolve_group();
+    case HttpOperation::join_group:
+      return frame.mutable_join_group();
+    case HttpOperation::set_role:
+      return frame.mutable_set_role();
+    case HttpOperation::mute_member:
+      return frame.mutable_mute_member();
+    case HttpOperation::remove_members:
+      return frame.mutable_remove_members();
     case HttpOperation::add_members:
+    case HttpOperation::add_members_as_operator:
       return frame.mutable_add_members();
     case HttpOperation::remove_member:
       return frame.mutable_remove_member();
@@ -94,6 +108,10 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_put_user();
     case HttpOperation::get_user:
       return frame.mutable_get_user();
+    case HttpOperation::delete_user:
+      return frame.mutable_delete_user();
+    case HttpOperation::delete_message:
+      return frame.mutable_delete_message();
     case HttpOperation::healthz:
     case HttpOperation::readyz:
     case HttpOperation::metrics:

@@ -78,6 +78,8 @@ struct Limits {
   std::int64_t title_bytes_max = 256;
   /// Messages from before they joined that a group may show to newcomers -> OUT_OF_RANGE.
   std::int64_t newcomers_last_max = 1'000;
+  /// A group's data of the application in UTF-8 bytes -> TOO_LARGE.
+  std::int64_t group_data_bytes_max = 4'096;
 
   // Connections.
   /// Open connections in all -> TOO_MANY_CONNECTIONS. A process may have some 20,000 descriptors.

@@ -45,12 +45,24 @@ void Links::publish(Outcome outcome) {
     if (notice.dead) service_.recalled(notice.conversation);
   delivery_.forget(outcome.notices);
   // Answers first: a login among them has to stand before what comes behind it is delivered.
+  std::vector<UserId> retired;
   for (auto& [done, result, ended] : outcome.answers) {
     // And whoever makes room is gone before the newcomer is welcomed.
     for (const EndedSession& session : ended) end_session(session);
+    const auto* user = result ? std::get_if<UserReply>(&*result) : nullptr;
+    if (user != nullptr && user->head.retired()) retired.push_back(user->user);
     done(std::move(result));
   }
   delivery_.publish(outcome.notices, now_ms());
+  for (const UserId& user : retired) end_all_of(user);
+}
+
+void Links::end_all_of(const UserId& user) {
+  const auto found = links_of_.find(user);
+  if (found == links_of_.end()) return;
+  const auto links = found->second;  // those that end leave the list
+  for (WsLink* link : links)
+    link->kick("USER_ID_RETIRED", error_info(ErrorCode::USER_ID_RETIRED).english, WsLink::Reconnect::no);
 }
 
 void Links::tick() {

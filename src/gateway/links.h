@@ -84,6 +84,7 @@ class Links final : private DeliveryPort {
   /// Does something with each link; links may end meanwhile.
   template <typename Act>
   void for_each(Act act);
+  void end_all_of(const UserId& user);
   void end_if_due(WsLink& link, std::int64_t now);
   void note_seen(std::int64_t now);
 

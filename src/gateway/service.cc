@@ -37,6 +37,7 @@ struct ReplyToFrame {
     frame.mutable_user()->set_user(reply.user.value);
     frame.mutable_user()->set_level(reply.head.level);
     frame.mutable_user()->set_created_at(reply.head.created_at);
+    frame.mutable_user()->set_deleted_at(reply.head.deleted_at);
   }
   void operator()(const TombstonesReply&) {}
   void operator()(const DevicesReply& reply) { to_pb(reply, asking, *frame.mutable_devices()); }
@@ -144,6 +145,13 @@ bool Service::changes(const pb::ClientFrame& request) {
     case Operation::kLogout:
     case Operation::kLogoutOthers:
     case Operation::kRemoveDevice:
+    case Operation::kSetRole:
+    case Operation::kMuteMember:
+    case Operation::kJoinGroup:
+    case Operation::kDissolveGroup:
+    case Operation::kRemoveMembers:
+    case Operation::kDeleteMessage:
+    case Operation::kDeleteUser:
     case Operation::kPutUser:
       return true;
     default:
@@ -189,15 +197,25 @@ void Service::submit(const Caller& caller, Command command, Answer answer) {
       std::move(command),
       [this, since = Stopwatch(), asking = caller.device, answer = std::move(answer)](Result<Reply> reply) mutable {
         metrics_.commit_latency.add(since.micros());
-        if (!reply) {
-          ++metrics_.errors[error_info(reply.error().code).name];
-          return answer(std::unexpected(std::move(reply).error()));
-        }
-        auto frame = std::make_unique<pb::ServerFrame>();
-        std::visit(ReplyToFrame{*frame, asking}, *reply);
-        answer(std::move(frame));
+        give(asking, std::move(reply), answer);
       },
       session_of(caller));
+}
+
+template <typename Made>
+void Service::submit_made(const Caller& caller, Result<Made> command, Answer answer) {
+  if (!command) return answer(std::unexpected(std::move(command).error()));
+  submit(caller, made_by(caller, std::move(*command)), std::move(answer));
+}
+
+void Service::give(const DeviceId& asking, Result<Reply> reply, Answer& answer) {
+  if (!reply) {
+    ++metrics_.errors[error_info(reply.error().code).name];
+    return answer(std::unexpected(std::move(reply).error()));
+  }
+  auto frame = std::make_unique<pb::ServerFrame>();
+  std::visit(ReplyToFrame{*frame, asking}, *reply);
+  answer(std::move(frame));
 }
 
 Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request) {
@@ -236,6 +254,9 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return end_sessions(caller, request, std::move(answer));
     case Operation::kPutUser:
     case Operation::kGetUser:
+    case Operation::kDeleteUser:
+    case Operation::kRemoveMembers:
+    case Operation::kDeleteMessage:
       return admin_call(caller, request, std::move(answer));
     case Operation::kConversationSync: {
       ConversationSyncQuery query = conversation_sync_from(request.conversation_sync());
@@ -287,36 +308,44 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
             });
           },
           std::move(answer));
-    case Operation::kGroup:
-      return read(
-          caller,
-          [user = caller.user, id = ConversationId(request.group().conversation_id())](StoreView& view) {
-            return framed(read_group(view, user, id), [&](pb::ServerFrame& frame, const Conversation& group) {
-              to_pb(GroupReply{group, view.line(id).seq, false}, *frame.mutable_group());
-            });
-          },
-          std::move(answer));
-    case Operation::kCreateGroup: {
-      if (!request.create_group().idempotency_key().empty())
-        if (auto named = check_name(request.create_group().idempotency_key(), 64, "idempotency_key"); !named)
-          return answer(std::unexpected(std::move(named).error()));
-      CreateGroupCommand command = create_group_from(request.create_group());
-      command.creator = caller.user;
-      command.device = caller.device;
-      return submit(caller, std::move(command), std::move(answer));
-    }
-    case Operation::kAddMembers:
-      return submit(caller, made_by(caller, add_members_from(request.add_members())), std::move(answer));
-    case Operation::kRemoveMember:
-      return submit(caller, made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
-    case Operation::kChangeGroup:
-      return submit(caller, made_by(caller, change_group_from(request.change_group())), std::move(answer));
     case Operation::kChangeDevice: {
       auto command = change_device_from(request.change_device());
       if (!command) return answer(std::unexpected(std::move(command).error()));
       command->user = caller.user;
       return submit(caller, std::move(*command), std::move(answer));
     }
+    default:
+      return group_call(caller, request, std::move(answer));
+  }
+}
+
+void Service::group_call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const auto as_caller = [&](auto command) {
+    command.admin = caller.admin;
+    return submit(caller, made_by(caller, std::move(command)), std::move(answer));
+  };
+  switch (request.operation_case()) {
+    case Operation::kGroup:
+      return read_group_of(caller, request, std::move(answer));
+    case Operation::kCreateGroup:
+      return create_group(caller, request, std::move(answer));
+    case Operation::kAddMembers:
+      return as_caller(add_members_from(request.add_members()));
+    case Operation::kDissolveGroup:
+      return as_caller(DissolveGroupCommand{{}, {}, ConversationId(request.dissolve_group().conversation_id())});
+    case Operation::kRemoveMember:
+      return submit(caller, made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
+    case Operation::kJoinGroup:
+      return submit(
+          caller,
+          JoinGroupCommand{caller.user, caller.device, ConversationId(request.join_group().conversation_id())},
+          std::move(answer));
+    case Operation::kChangeGroup:
+      return submit_made(caller, change_group_from(request.change_group()), std::move(answer));
+    case Operation::kSetRole:
+      return submit_made(caller, set_role_from(request.set_role()), std::move(answer));
+    case Operation::kMuteMember:
+      return submit_made(caller, mute_member_from(request.mute_member()), std::move(answer));
     default:
       return answer(fail(ErrorCode::MALFORMED, "operation", "This operation is not taken here."));
   }
@@ -329,6 +358,34 @@ void Service::objects(const Caller& caller, ObjectKind kind, Answer answer) {
         return framed(read_objects(view, user, kind), [](pb::ServerFrame& frame, const std::vector<UserObject>& found) {
           to_pb(found, *frame.mutable_user_objects());
         });
+      },
+      std::move(answer));
+}
+
+void Service::create_group(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::CreateGroupRequest& asked = request.create_group();
+  if (!asked.idempotency_key().empty())
+    if (auto named = check_name(asked.idempotency_key(), 64, "idempotency_key"); !named)
+      return answer(std::unexpected(std::move(named).error()));
+  if (caller.admin && asked.owner().empty())
+    return answer(fail(ErrorCode::MALFORMED, "owner", "Name the user whose group it is."));
+  if (!caller.admin && !asked.owner().empty())
+    return answer(fail(ErrorCode::FORBIDDEN, "owner", "Only admin tokens make groups for somebody else."));
+  CreateGroupCommand command = create_group_from(asked);
+  command.creator = caller.admin ? UserId(asked.owner()) : caller.user;
+  if (caller.admin) command.by = caller.user;
+  command.device = caller.device;
+  submit(caller, std::move(command), std::move(answer));
+}
+
+void Service::read_group_of(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  read(
+      caller,
+      [caller, id = ConversationId(request.group().conversation_id())](StoreView& view) {
+        return framed(caller.admin ? read_any_group(view, id) : read_group(view, caller.user, id),
+                      [&](pb::ServerFrame& frame, const Conversation& group) {
+                        to_pb(GroupReply{group, view.line(id).seq, false}, *frame.mutable_group());
+                      });
       },
       std::move(answer));
 }
@@ -560,6 +617,15 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
     if (request.put_user().has_level()) command.level = request.put_user().level();
     return submit(caller, std::move(command), std::move(answer));
   }
+  if (request.has_delete_user()) return delete_user(caller, UserId(request.delete_user().user()), std::move(answer));
+  if (request.has_remove_members())
+    return submit(caller, made_by(caller, remove_members_from(request.remove_members())), std::move(answer));
+  if (request.has_delete_message()) {
+    const pb::DeleteMessageRequest& asked = request.delete_message();
+    return submit(
+        caller, DeleteMessageCommand{caller.user, caller.device, ConversationId(asked.conversation_id()), Seq(asked.seq())},
+        std::move(answer));
+  }
   const UserId user(request.get_user().user());
   if (auto checked = check_user_id(user, "user"); !checked) return answer(std::unexpected(std::move(checked).error()));
   read(
@@ -572,6 +638,18 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
         return frame;
       },
       std::move(answer));
+}
+
+/// A user of many groups leaves them in several rounds, so that none takes long. Whoever asks again after a failure
+/// goes on where that ended.
+void Service::delete_user(const Caller& caller, const UserId& user, Answer answer) {
+  engine_.submit(
+      DeleteUserCommand{user},
+      [this, caller, user, answer = std::move(answer)](Result<Reply> reply) mutable {
+        if (reply && std::get<UserReply>(*reply).groups_left) return delete_user(caller, user, std::move(answer));
+        give(caller.device, std::move(reply), answer);
+      },
+      session_of(caller));
 }
 
 }  // namespace tidemark

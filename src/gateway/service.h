@@ -91,6 +91,14 @@ class Service {
   /// Whether a message was taken back, since `recalls` of them, in a conversation that the frame shows.
   bool recalled_since(std::uint64_t recalls, const pb::ServerFrame& frame) const;
   void submit(const Caller& caller, Command command, Answer answer);
+  /// A command that could not be made of its request is refused.
+  template <typename Made>
+  void submit_made(const Caller& caller, Result<Made> command, Answer answer);
+  void give(const DeviceId& asking, Result<Reply> reply, Answer& answer);
+  void group_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void create_group(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void read_group_of(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void delete_user(const Caller& caller, const UserId& user, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void objects(const Caller& caller, ObjectKind kind, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);

@@ -32,6 +32,7 @@ CoreParams core_params(const Config& config) {
   params.small_max = size(limits.small_max);
   params.title_bytes_max = size(limits.title_bytes_max);
   params.newcomers_last_max = size(limits.newcomers_last_max);
+  params.group_data_bytes_max = size(limits.group_data_bytes_max);
   params.page_default = small(limits.page_default);
   params.page_max = small(limits.page_max);
   params.sync_default = small(limits.sync_default);

@@ -75,6 +75,46 @@ Body get_body(ByteReader& in) {
   return body;
 }
 
+// policy := u8(add) u8(send) u8(join) u8(newcomers) varint(newcomers_last)
+void put_policy(ByteWriter& out, const GroupPolicy& policy) {
+  out.u8(static_cast<std::uint8_t>(policy.add));
+  out.u8(static_cast<std::uint8_t>(policy.send));
+  out.u8(static_cast<std::uint8_t>(policy.join));
+  out.u8(static_cast<std::uint8_t>(policy.newcomers));
+  out.varint(policy.newcomers_last);
+}
+
+GroupPolicy get_policy(ByteReader& in) {
+  GroupPolicy policy;
+  policy.add = static_cast<Allowed>(in.u8());
+  policy.send = static_cast<Allowed>(in.u8());
+  policy.join = static_cast<JoinPolicy>(in.u8());
+  policy.newcomers = static_cast<HistoryForNewcomers>(in.u8());
+  policy.newcomers_last = static_cast<std::uint32_t>(in.varint());
+  return policy;
+}
+
+constexpr std::uint8_t kDissolved = 1, kHasPolicy = 2, kHasData = 4;
+
+// config := string(title) u8(parts) [policy] [string(data)]
+void put_config(ByteWriter& out, const ConfigChange& config) {
+  out.string(config.title);
+  out.u8(static_cast<std::uint8_t>((config.dissolved ? kDissolved : 0) | (config.policy ? kHasPolicy : 0) |
+                                   (config.data ? kHasData : 0)));
+  if (config.policy) put_policy(out, *config.policy);
+  if (config.data) out.string(*config.data);
+}
+
+ConfigChange get_config(ByteReader& in) {
+  ConfigChange config;
+  config.title = in.string();
+  const std::uint8_t parts = in.u8();
+  config.dissolved = (parts & kDissolved) != 0;
+  if (parts & kHasPolicy) config.policy = get_policy(in);
+  if (parts & kHasData) config.data = in.string();
+  return config;
+}
+
 constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8;
 
 // row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
@@ -157,6 +197,7 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.varint(head.tombstones_dropped_to.value);
   out.svarint(head.logged_out_at);
   out.svarint(head.forgotten_at);
+  out.svarint(head.deleted_at);
 }
 
 UserHead get_head(ByteReader& in) {
@@ -171,6 +212,7 @@ UserHead get_head(ByteReader& in) {
   head.tombstones_dropped_to = Mark(in.varint());
   head.logged_out_at = in.svarint();
   head.forgotten_at = in.svarint();
+  head.deleted_at = in.svarint();
   return head;
 }
 
@@ -194,6 +236,7 @@ void begin(std::string& bytes) {
 //          string(sender_device) string(client_msg_id) svarint(client_time) u8(priority) u8(state) varint(revision)
 //          varint(touched_by) varint(reply_to) users(mentions) u8(parts) [body] [member] [config]
 //          [varint(target) string(target_sender)]
+// member := u8(action) users u8(role) varint(visible_from) svarint(muted_until)
 std::string encode(const Entry& entry) {
   std::string bytes;
   bytes.reserve(96 + entry.body.text.size());
@@ -224,8 +267,9 @@ std::string encode(const Entry& entry) {
     put_users(out, entry.member->users);
     out.u8(static_cast<std::uint8_t>(entry.member->role));
     out.varint(entry.member->visible_from.value);
+    out.svarint(entry.member->muted_until);
   }
-  if (entry.config) out.string(entry.config->title);
+  if (entry.config) put_config(out, *entry.config);
   if (entry.target) {
     out.varint(entry.target.value);
     out.string(entry.target_sender.value);
@@ -261,8 +305,9 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
       member.users = get_users(in);
       member.role = static_cast<Role>(in.u8());
       member.visible_from = Seq(in.varint());
+      member.muted_until = in.svarint();
     }
-    if (parts & kHasConfig) entry.config.emplace().title = in.string();
+    if (parts & kHasConfig) entry.config = get_config(in);
     if (parts & kHasTarget) {
       entry.target = Seq(in.varint());
       entry.target_sender = UserId(in.string());
@@ -271,21 +316,28 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
   });
 }
 
-// conversation := version u8(kind) string(title) u8(newcomers) varint(newcomers_last)
-//                 count { string(user) u8(role) varint(join) } count { varint(epoch) varint(cut) varint(first) }
+// conversation := version u8(kind) string(title) policy string(data) varint(dissolved)
+//                 count { string(user) u8(role) varint(join) } count { string(user) svarint(muted until) }
+//                 count { varint(epoch) varint(cut) varint(first) }
 std::string encode(const Conversation& conversation) {
   std::string bytes;
   begin(bytes);
   ByteWriter out(bytes);
   out.u8(static_cast<std::uint8_t>(conversation.kind));
   out.string(conversation.title);
-  out.u8(static_cast<std::uint8_t>(conversation.newcomers));
-  out.varint(conversation.newcomers_last);
+  put_policy(out, conversation.policy);
+  out.string(conversation.data);
+  out.varint(conversation.dissolved.value);
   out.varint(conversation.members.size());
   for (const Member& member : conversation.members) {
     out.string(member.user.value);
     out.u8(static_cast<std::uint8_t>(member.role));
     out.varint(member.join.value);
+  }
+  out.varint(conversation.mutes.size());
+  for (const Mute& mute : conversation.mutes) {
+    out.string(mute.user.value);
+    out.svarint(mute.until);
   }
   out.varint(conversation.jumps.size());
   for (const Jump& jump : conversation.jumps) {
@@ -302,13 +354,19 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
     conversation.id = id;
     conversation.kind = static_cast<ConversationKind>(in.u8());
     conversation.title = in.string();
-    conversation.newcomers = static_cast<HistoryForNewcomers>(in.u8());
-    conversation.newcomers_last = static_cast<std::uint32_t>(in.varint());
+    conversation.policy = get_policy(in);
+    conversation.data = in.string();
+    conversation.dissolved = Seq(in.varint());
     conversation.members.resize(get_count(in));
     for (Member& member : conversation.members) {
       member.user = UserId(in.string());
       member.role = static_cast<Role>(in.u8());
       member.join = Seq(in.varint());
+    }
+    conversation.mutes.resize(get_count(in));
+    for (Mute& mute : conversation.mutes) {
+      mute.user = UserId(in.string());
+      mute.until = in.svarint();
     }
     conversation.jumps.resize(get_count(in));
     for (Jump& jump : conversation.jumps) {
@@ -321,7 +379,7 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
 }
 
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
-//         varint(blocked) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at)
+//         varint(blocked) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at) svarint(deleted_at)
 //         count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;

@@ -20,6 +20,11 @@ std::vector<UserId> users() {
   return made;
 }
 
+GroupPolicy any_policy() {
+  return {Allowed::members, Allowed::admins, JoinPolicy::open, HistoryForNewcomers::last,
+          *rc::gen::arbitrary<std::uint32_t>()};
+}
+
 UserConversation any_row() {
   UserConversation row;
   row.conversation = ConversationId(text());
@@ -68,8 +73,13 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
     entry.body.attachments.push_back({text(), number(), text(), text()});
   }
   if (entry.kind == EntryKind::member)
-    entry.member = MemberChange{MemberAction::left, users(), Role::owner, Seq(number())};
-  if (entry.kind == EntryKind::config) entry.config = ConfigChange{text()};
+    entry.member =
+        MemberChange{MemberAction::muted, users(), Role::owner, Seq(number()), *rc::gen::arbitrary<std::int64_t>()};
+  if (entry.kind == EntryKind::config) {
+    entry.config = ConfigChange{text(), std::nullopt, std::nullopt, *rc::gen::arbitrary<bool>()};
+    if (*rc::gen::arbitrary<bool>()) entry.config->policy = any_policy();
+    if (*rc::gen::arbitrary<bool>()) entry.config->data = text();
+  }
   const std::string bytes = encode(entry);
   RC_ASSERT(decode_entry(bytes, entry.seq).value() == entry);
   const auto cut = *rc::gen::inRange<std::size_t>(0, bytes.size());
@@ -79,6 +89,7 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
 RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
   UserRecord user;
   user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text(), Mark(number()), 7, Mark(number())};
+  user.head.deleted_at = *rc::gen::arbitrary<std::int64_t>();
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) user.block.push_back({any_row(), Mark(number()), Mark(number())});
   RC_ASSERT(decode_user(encode(user)).value() == user);
   const UserConversation row = any_row();
@@ -133,8 +144,10 @@ RC_GTEST_PROP(RowCodec, small_values_come_back_as_they_were, ()) {
                             ConversationKind::group,
                             text(),
                             {{UserId(text()), Role::owner, Seq(number())}},
-                            HistoryForNewcomers::last,
-                            9,
+                            any_policy(),
+                            text(),
+                            {{UserId(text()), *rc::gen::arbitrary<std::int64_t>()}},
+                            Seq(number()),
                             {{2, Seq(number()), Seq(number())}, {3, Seq(number()), Seq(number())}}};
   RC_ASSERT(decode_conversation(encode(conversation), conversation.id).value() == conversation);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/conversation_id.h"
@@ -41,6 +42,13 @@ pb::HistoryForNewcomers to_pb(HistoryForNewcomers value) {
   return static_cast<pb::HistoryForNewcomers>(value);
 }
 
+pb::Allowed to_pb(Allowed allowed) {
+  return static_cast<pb::Allowed>(allowed);
+}
+pb::JoinPolicy to_pb(JoinPolicy policy) {
+  return static_cast<pb::JoinPolicy>(policy);
+}
+
 static_assert(static_cast<int>(EntryKind::config) == pb::KIND_CONFIG);
 static_assert(static_cast<int>(EntryKind::member) == pb::KIND_MEMBER);
 static_assert(static_cast<int>(EntryKind::deletion) == pb::KIND_DELETE);
@@ -48,7 +56,9 @@ static_assert(static_cast<int>(MessageState::deleted) == pb::STATE_DELETED);
 static_assert(static_cast<int>(Priority::low) == pb::PRIORITY_LOW);
 static_assert(static_cast<int>(Priority::high) == pb::PRIORITY_HIGH);
 static_assert(static_cast<int>(Role::owner) == pb::ROLE_OWNER);
-static_assert(static_cast<int>(MemberAction::role) == pb::MEMBER_ACTION_ROLE);
+static_assert(static_cast<int>(MemberAction::muted) == pb::MEMBER_ACTION_MUTED);
+static_assert(static_cast<int>(Allowed::members) == pb::ALLOWED_MEMBERS);
+static_assert(static_cast<int>(JoinPolicy::open) == pb::JOIN_POLICY_OPEN);
 static_assert(static_cast<int>(HiddenReason::restored) == pb::HIDDEN_REASON_RESTORED);
 static_assert(static_cast<int>(Mode::rollback) == pb::MODE_ROLLBACK);
 static_assert(static_cast<int>(ConversationKind::group) == pb::CONVERSATION_KIND_GROUP);
@@ -61,6 +71,21 @@ void to_pb(const std::vector<Hidden>& hidden, google::protobuf::RepeatedPtrField
     made.set_to(each.to.value);
     made.set_reason(to_pb(each.reason));
   }
+}
+
+void to_pb(const ConfigChange& change, pb::ConfigChange& out) {
+  out.set_title(change.title);
+  if (change.policy) {
+    pb::GroupPolicy& policy = *out.mutable_policy();
+    policy.set_who_may_add(to_pb(change.policy->add));
+    policy.set_who_may_send(to_pb(change.policy->send));
+    policy.set_join(to_pb(change.policy->join));
+    policy.set_history_for_newcomers(to_pb(change.policy->newcomers));
+    policy.set_history_last(change.policy->newcomers_last);
+  }
+  out.set_data_changed(change.data.has_value());
+  out.set_data(change.data.value_or(""));
+  out.set_dissolved(change.dissolved);
 }
 
 void to_pb(const std::vector<Entry>& entries, const ConversationId& conversation,
@@ -259,10 +284,48 @@ RemoveMemberCommand remove_member_from(const pb::RemoveMemberRequest& request) {
   return command;
 }
 
-ChangeGroupCommand change_group_from(const pb::ChangeGroupRequest& request) {
+RemoveMembersCommand remove_members_from(const pb::RemoveMembersRequest& request) {
+  RemoveMembersCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.removed = users_from(request.users());
+  return command;
+}
+
+Result<ChangeGroupCommand> change_group_from(const pb::ChangeGroupRequest& request) {
   ChangeGroupCommand command;
   command.conversation = ConversationId(request.conversation_id());
-  command.title = request.title();
+  if (request.has_title()) command.title = request.title();
+  if (request.who_may_add() != 0) command.add = static_cast<Allowed>(request.who_may_add());
+  if (request.who_may_send() != 0) command.send = static_cast<Allowed>(request.who_may_send());
+  if (request.join() != 0) command.join = static_cast<JoinPolicy>(request.join());
+  if (request.has_history_for_newcomers())
+    command.newcomers = static_cast<HistoryForNewcomers>(request.history_for_newcomers());
+  command.newcomers_last = request.history_last();
+  if (!request.has_data()) return command;
+  command.data = request.data();
+  if (command.data->empty()) return command;
+  if (auto checked = check_data(*command.data); !checked) {
+    checked.error().field = "data";
+    return std::unexpected(std::move(checked).error());
+  }
+  return command;
+}
+
+Result<SetRoleCommand> set_role_from(const pb::SetRoleRequest& request) {
+  if (!request.has_role()) return fail(ErrorCode::MALFORMED, "role", "Give member, admin or owner.");
+  SetRoleCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.member = UserId(request.user());
+  command.role = static_cast<Role>(request.role());
+  return command;
+}
+
+Result<MuteMemberCommand> mute_member_from(const pb::MuteMemberRequest& request) {
+  if (!request.has_until()) return fail(ErrorCode::MALFORMED, "until", "Give a server time, or 0.");
+  MuteMemberCommand command;
+  command.conversation = ConversationId(request.conversation_id());
+  command.member = UserId(request.user());
+  command.until = request.until();
   return command;
 }
 
@@ -385,8 +448,9 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
     out.mutable_member()->set_action(to_pb(entry.member->action));
     for (const UserId& user : entry.member->users) out.mutable_member()->add_users(user.value);
     out.mutable_member()->set_role(to_pb(entry.member->role));
+    out.mutable_member()->set_muted_until(entry.member->muted_until);
   }
-  if (entry.config) out.mutable_config()->set_title(entry.config->title);
+  if (entry.config) to_pb(*entry.config, *out.mutable_config());
   out.set_client_msg_id(entry.client_msg_id);
   out.set_target(entry.target.value);
   out.set_target_sender(entry.target_sender.value);
@@ -532,9 +596,16 @@ void to_pb(const GroupReply& reply, pb::Group& out) {
     made.set_user(member.user.value);
     made.set_role(to_pb(member.role));
     made.set_joined_seq(member.join.value);
+    const auto mute = std::ranges::find(reply.group.mutes, member.user, &Mute::user);
+    if (mute != reply.group.mutes.end()) made.set_muted_until(mute->until);
   }
-  out.set_history_for_newcomers(to_pb(reply.group.newcomers));
-  out.set_history_last(reply.group.newcomers_last);
+  out.set_history_for_newcomers(to_pb(reply.group.policy.newcomers));
+  out.set_history_last(reply.group.policy.newcomers_last);
+  out.set_who_may_add(to_pb(reply.group.policy.add));
+  out.set_who_may_send(to_pb(reply.group.policy.send));
+  out.set_join(to_pb(reply.group.policy.join));
+  out.set_data(reply.group.data);
+  out.set_dissolved(static_cast<bool>(reply.group.dissolved));
   out.set_head_seq(reply.head.value);
   out.set_duplicate(reply.duplicate);
 }

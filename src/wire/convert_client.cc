@@ -45,6 +45,21 @@ std::vector<Entry> entries_from(const google::protobuf::RepeatedPtrField<pb::Mes
   return entries;
 }
 
+GroupPolicy policy_from(const auto& policy) {
+  return {enum_from<Allowed>(policy.who_may_add()), enum_from<Allowed>(policy.who_may_send()),
+          enum_from<JoinPolicy>(policy.join()),
+          known_or_first(policy.history_for_newcomers(), HistoryForNewcomers::all), policy.history_last()};
+}
+
+ConfigChange config_from(const pb::ConfigChange& change) {
+  ConfigChange made;
+  made.title = change.title();
+  if (change.has_policy()) made.policy = policy_from(change.policy());
+  if (change.data_changed()) made.data = change.data();
+  made.dissolved = change.dissolved();
+  return made;
+}
+
 Preview preview_from(const pb::Preview& preview) {
   Preview made;
   made.seq = Seq(preview.seq());
@@ -207,6 +222,24 @@ Answer answer_from(const pb::Mutated& mutated) {
   return made;
 }
 
+Answer answer_from(const pb::Group& group) {
+  GroupReply made;
+  made.group.id = ConversationId(group.conversation_id());
+  made.group.kind = ConversationKind::group;
+  made.group.title = group.title();
+  for (const pb::GroupMember& member : group.members()) {
+    const UserId user(member.user());
+    made.group.members.push_back({user, known_or_first(member.role(), Role::owner), Seq(member.joined_seq())});
+    if (member.muted_until() != 0) made.group.mutes.push_back({user, member.muted_until()});
+  }
+  made.group.policy = policy_from(group);
+  made.group.data = group.data();
+  if (group.dissolved()) made.group.dissolved = Seq(group.head_seq());
+  made.head = Seq(group.head_seq());
+  made.duplicate = group.duplicate();
+  return made;
+}
+
 PushItem push_item_from(const pb::PushItem& item) {
   PushItem made;
   made.index_after = Mark(item.index_after());
@@ -262,6 +295,8 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.sent());
     case pb::ServerFrame::kMutated:
       return answer_from(frame.mutated());
+    case pb::ServerFrame::kGroup:
+      return answer_from(frame.group());
     case pb::ServerFrame::kHeartbeat:
       return replica::HeartbeatAnswer{Mark(frame.heartbeat().head()), frame.heartbeat().server_time()};
     case pb::ServerFrame::kPush:
@@ -289,6 +324,63 @@ Answer answer_of(const pb::ServerFrame& frame) {
 }
 
 // --------------------------------------------------------------------------------------------------- requests
+
+void put_users(const std::vector<UserId>& users, auto& names) {
+  for (const UserId& user : users) names.Add(std::string(user.value));
+}
+
+/// The same for what is asked about groups.
+struct GroupWriter {
+  pb::ClientFrame& frame;
+
+  void operator()(const replica::GroupQuery& query) const {
+    frame.mutable_group()->set_conversation_id(query.conversation.value);
+  }
+  void operator()(const CreateGroupCommand& command) const {
+    pb::CreateGroupRequest& out = *frame.mutable_create_group();
+    out.set_title(command.title);
+    put_users(command.members, *out.mutable_members());
+    out.set_history_for_newcomers(static_cast<pb::HistoryForNewcomers>(command.newcomers));
+    out.set_history_last(command.newcomers_last);
+    out.set_idempotency_key(command.idempotency_key);
+  }
+  void operator()(const AddMembersCommand& command) const {
+    frame.mutable_add_members()->set_conversation_id(command.conversation.value);
+    put_users(command.added, *frame.mutable_add_members()->mutable_users());
+  }
+  void operator()(const RemoveMemberCommand& command) const {
+    frame.mutable_remove_member()->set_conversation_id(command.conversation.value);
+    frame.mutable_remove_member()->set_user(command.removed.value);
+  }
+  void operator()(const JoinGroupCommand& command) const {
+    frame.mutable_join_group()->set_conversation_id(command.conversation.value);
+  }
+  void operator()(const ChangeGroupCommand& command) const {
+    pb::ChangeGroupRequest& out = *frame.mutable_change_group();
+    out.set_conversation_id(command.conversation.value);
+    if (command.title) out.set_title(*command.title);
+    if (command.data) out.set_data(*command.data);
+    if (command.add) out.set_who_may_add(static_cast<pb::Allowed>(*command.add));
+    if (command.send) out.set_who_may_send(static_cast<pb::Allowed>(*command.send));
+    if (command.join) out.set_join(static_cast<pb::JoinPolicy>(*command.join));
+    if (!command.newcomers) return;
+    out.set_history_for_newcomers(static_cast<pb::HistoryForNewcomers>(*command.newcomers));
+    out.set_history_last(command.newcomers_last);
+  }
+  void operator()(const SetRoleCommand& command) const {
+    frame.mutable_set_role()->set_conversation_id(command.conversation.value);
+    frame.mutable_set_role()->set_user(command.member.value);
+    frame.mutable_set_role()->set_role(static_cast<pb::Role>(command.role));
+  }
+  void operator()(const MuteMemberCommand& command) const {
+    frame.mutable_mute_member()->set_conversation_id(command.conversation.value);
+    frame.mutable_mute_member()->set_user(command.member.value);
+    frame.mutable_mute_member()->set_until(command.until);
+  }
+  void operator()(const DissolveGroupCommand& command) const {
+    frame.mutable_dissolve_group()->set_conversation_id(command.conversation.value);
+  }
+};
 
 /// Writes each operation into its place in the frame.
 struct Writer {
@@ -419,6 +511,7 @@ struct Writer {
         return out.mutable_block()->set_blocked(item.on);
     }
   }
+  void operator()(const replica::GroupCall& call) const { std::visit(GroupWriter{frame}, call.request); }
   void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
   void operator()(const replica::Heartbeat& heartbeat) const {
     to_pb(heartbeat.cursor, *frame.mutable_heartbeat()->mutable_cursor());
@@ -449,9 +542,10 @@ Entry entry_from(const pb::Message& message) {
     change.action = enum_from<MemberAction>(message.member().action());
     change.users = users_from(message.member().users());
     change.role = known_or_first(message.member().role(), Role::owner);
+    change.muted_until = message.member().muted_until();
     entry.member = std::move(change);
   }
-  if (message.has_config()) entry.config = ConfigChange{message.config().title()};
+  if (message.has_config()) entry.config = config_from(message.config());
   entry.target = Seq(message.target());
   entry.target_sender = UserId(message.target_sender());
   entry.touched_by = Seq(message.touched());

@@ -94,7 +94,7 @@ TEST(Routes, EveryRouteIsFoundAtItsOwnPath) {
 
 TEST(Routes, MissesSayWhatIsAllowed) {
   EXPECT_EQ(matched("GET", "/v1/groups/group_1"), "getGroup");
-  EXPECT_EQ(matched("DELETE", "/v1/groups/group_1"), "METHOD_NOT_ALLOWED GET, PATCH");
+  EXPECT_EQ(matched("PUT", "/v1/groups/group_1"), "METHOD_NOT_ALLOWED GET, PATCH, DELETE");
   EXPECT_EQ(matched("get", "/v1/sync"), "METHOD_NOT_ALLOWED GET");
   EXPECT_EQ(matched("GET", "/v1/messages"), "METHOD_NOT_ALLOWED POST");
   for (std::string_view path : {"/", "/v1", "/v2/sync", "/v1/sync/", "/v1/syncs", "/V1/sync", "/v1/messages/",

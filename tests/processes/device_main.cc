@@ -135,6 +135,7 @@ class App {
   void operator()(const replica::ObjectEvent& event) { log_.line("object {}", name_of(event.object).front()); }
   void operator()(const PresenceEvent&) {}
   void operator()(const PassingEvent&) {}
+  void operator()(const GroupEvent&) {}  // a backend changes the groups
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
     if (!started_ || !loading(event.conversation)) return;

@@ -33,16 +33,27 @@ std::string member_text(const Entry& entry, const MemberChange& change) {
     case MemberAction::removed:
       return entry.sender.value + " removed " + names(change.users);
     case MemberAction::role:
-      return entry.sender.value + " changed the role of " + names(change.users);
+      return names(change.users) + (change.role == Role::owner   ? " owns the group now"
+                                    : change.role == Role::admin ? " is an admin now"
+                                                                 : " is no admin any more");
+    case MemberAction::muted:
+      return entry.sender.value + (change.muted_until != 0 ? " muted " : " unmuted ") + names(change.users);
   }
   return {};
+}
+
+std::string config_text(const Entry& entry, const ConfigChange& change) {
+  if (change.dissolved) return entry.sender.value + " dissolved the group";
+  if (!change.title.empty()) return entry.sender.value + " named the group " + change.title;
+  if (change.policy) return entry.sender.value + " changed who may do what";
+  return entry.sender.value + " changed the group";
 }
 
 }  // namespace
 
 std::string entry_text(const Entry& entry) {
   if (entry.member) return member_text(entry, *entry.member);
-  if (entry.config) return entry.sender.value + " named the group " + entry.config->title;
+  if (entry.config) return config_text(entry, *entry.config);
   if (entry.dead()) return dead_text(entry.state);
   const std::string text = body_text(entry.body.type, entry.body.text, entry.body.summary);
   return entry.state == MessageState::edited ? text + " (edited)" : text;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "core/commands.h"
 #include "core/replica/state.h"
 #include "core/results.h"
 
@@ -117,6 +118,14 @@ struct PassingEvent {
   std::uint32_t lifetime_ms = 0;  // after that it holds no more
 };
 
+/// What was asked about a group was answered: by the group as it is after it, or by the refusal. RETRY_LATER when the
+/// connection ended meanwhile; then it may have been done or not. Asking again is safe; for a new group under the same
+/// idempotency key.
+struct GroupEvent {
+  std::uint64_t call = 0;
+  Result<GroupReply> group;
+};
+
 enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
 
 struct LinkEvent {
@@ -126,6 +135,7 @@ struct LinkEvent {
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, PresenceEvent, PassingEvent, LinkEvent>;
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, PresenceEvent, PassingEvent,
+                           LinkEvent>;
 
 }  // namespace tidemark::replica

@@ -76,6 +76,20 @@ struct Mutate {
   MutationItem item;
 };
 
+/// Gives a group with its members.
+struct GroupQuery {
+  ConversationId conversation;
+};
+
+/// Who asks is the link's to know: `user` and `device` of these stay empty, and so does all that is an operator's.
+using GroupRequest =
+    std::variant<GroupQuery, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand, JoinGroupCommand,
+                 ChangeGroupCommand, SetRoleCommand, MuteMemberCommand, DissolveGroupCommand>;
+
+struct GroupCall {
+  GroupRequest request;
+};
+
 struct Ack {
   Mark mark;
 };
@@ -102,8 +116,8 @@ struct Foreground {
   bool on = false;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, Ack, Heartbeat, Watch,
-                               Passing, Foreground>;
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, Ack, Heartbeat,
+                               Watch, Passing, Foreground>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -157,7 +171,7 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent>;
+                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

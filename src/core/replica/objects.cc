@@ -120,7 +120,7 @@ void derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (entry.seq <= object.head_seq) return;
   object.head_seq = entry.seq;
   object.member = true;  // whoever is not gets a summary
-  if (entry.config) object.title = entry.config->title;
+  if (entry.config && !entry.config->title.empty()) object.title = entry.config->title;
   // Where it shows in the list, in unread number or preview, a summary came along.
   if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
   if (!entry.countable()) return;

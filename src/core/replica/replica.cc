@@ -16,7 +16,8 @@ Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
       marks_(ws_, mutations_, image),
       own_(ws_, conversations_, mutations_, image),
       changes_(ws_, mutations_),
-      passing_(ws_) {}
+      passing_(ws_),
+      groups_(ws_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
 
@@ -49,6 +50,7 @@ void Replica::on_disconnected(Now now) {
   outbox_.on_link_down();
   mutations_.on_link_down();
   passing_.on_link_down();
+  groups_.on_link_down();
   show_link();
 }
 
@@ -93,6 +95,9 @@ struct Replica::Dispatch {
   }
   void operator()(MutatedReply& reply) const {
     if (const auto pending = asked(Pending::Kind::mutate)) replica.on_mutated(*pending, reply);
+  }
+  void operator()(GroupReply& reply) const {
+    if (const auto pending = asked(Pending::Kind::group)) replica.groups_.on_answer(*pending, std::move(reply));
   }
   void operator()(HeartbeatAnswer& answer) const {
     if (!asked(Pending::Kind::heartbeat)) return;
@@ -179,6 +184,8 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
       return on_mutation_refused(asked, error);
     case Pending::Kind::presence:
       return passing_.on_watch_refused(error);
+    case Pending::Kind::group:
+      return groups_.on_refused(asked, error);
     case Pending::Kind::heartbeat:
       return;
   }
@@ -331,6 +338,12 @@ void Replica::set_foreground(Now now, bool on) {
   begin(now);
   passing_.set_foreground(on);
   work();
+}
+
+Result<void> Replica::group(Now now, std::uint64_t call, const GroupRequest& request) {
+  begin(now);
+  work();  // what was sent before goes before
+  return groups_.call(call, request);
 }
 
 void Replica::open(Now now, const ConversationId& conversation) {

@@ -9,6 +9,7 @@
 
 #include "core/replica/changes.h"
 #include "core/replica/conversations.h"
+#include "core/replica/group_calls.h"
 #include "core/replica/index_line.h"
 #include "core/replica/mutations.h"
 #include "core/replica/outbox.h"
@@ -65,6 +66,9 @@ class Replica {
   /// Gives it another body, likewise; with `base_revision` only if it still has that revision. Also TOO_LARGE.
   Result<void> edit(Now now, const ConversationId& conversation, Seq seq, const Body& body,
                     std::optional<Seq> base_revision = std::nullopt);
+  /// Asks the server about a group, now: a GroupEvent of this number tells the answer. RETRY_LATER while there is no
+  /// connection.
+  Result<void> group(Now now, std::uint64_t call, const GroupRequest& request);
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);
@@ -125,6 +129,7 @@ class Replica {
   OwnState own_;
   Changes changes_;
   PassingThings passing_;
+  GroupCalls groups_;
   LinkState link_ = LinkState::offline;
 };
 

@@ -278,6 +278,25 @@ class TestServer {
     if (!result) return link.down.push_back({id, result.error()});
     link.down.push_back({id, std::get<MutatedReply>(*result)});
   }
+  void answer(TestLink& link, std::uint64_t id, const GroupCall& call) {
+    std::visit([&](auto request) { answer_group(link, id, std::move(request)); }, call.request);
+  }
+  void answer_group(TestLink& link, std::uint64_t id, const GroupQuery& query) {
+    auto group = read_group(view, link.user, query.conversation);
+    if (!group) return link.down.push_back({id, group.error()});
+    link.down.push_back({id, GroupReply{std::move(*group), view.line(query.conversation).seq, false}});
+  }
+  template <typename Command>
+  void answer_group(TestLink& link, std::uint64_t id, Command command) {
+    if constexpr (requires { command.creator; })
+      command.creator = link.user;
+    else
+      command.user = link.user;
+    command.device = link.device;
+    const auto result = run(command);
+    if (!result) return link.down.push_back({id, result.error()});
+    link.down.push_back({id, std::get<GroupReply>(*result)});
+  }
   void answer(TestLink&, std::uint64_t, const Ack&) {}
   // What is said in passing is not for the rules.
   void answer(TestLink&, std::uint64_t, const Watch&) {}

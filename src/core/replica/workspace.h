@@ -119,11 +119,22 @@ struct Held {
 
 /// A request that is not answered yet.
 struct Pending {
-  enum class Kind : std::uint8_t { hello, sync, jumps, conversation_sync, history, send, mutate, heartbeat, presence };
+  enum class Kind : std::uint8_t {
+    hello,
+    sync,
+    jumps,
+    conversation_sync,
+    history,
+    send,
+    mutate,
+    group,
+    heartbeat,
+    presence
+  };
   Kind kind = Kind::hello;
   std::int64_t asked_ms = 0;
   ConversationId conversation;
-  std::uint64_t key = 0;       // local id of a send, number of a mutation
+  std::uint64_t key = 0;       // local id of a send, number of a mutation or of a group's call
   Seq touched;                 // conversation_sync, history: where it stood
   Seq changed;                 // conversation_sync: the last change that its object told of
   std::optional<Seq> before;   // history
