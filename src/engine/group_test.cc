@@ -390,6 +390,17 @@ TEST(Conformance, S97_dissolved) {
   EXPECT_EQ(world.change("gone", g.id).title, "");
   EXPECT_EQ(world.refused(join("x", g)), ErrorCode::CONVERSATION_NOT_FOUND);
   EXPECT_EQ(log_of(world, g.id).size(), ended.head.value);
+  // Its row remains until its user takes it away.
+  const auto listed = [&] {
+    StoreView view = world.view();
+    return read_conversations(view, world.params(), UserId("a"), 50, 0, {})->conversations.size();
+  };
+  EXPECT_EQ(listed(), 1u);
+  MutateCommand away;
+  away.user = UserId("a");
+  away.change = RemoveCommand{UserId("a"), ConversationId(g.id), ended.head};
+  world.get<MutatedReply>(away);
+  EXPECT_EQ(listed(), 0u);
 }
 
 TEST(Groups, an_operator_ends_any_group_and_deletes_in_it_after_its_end) {

@@ -110,7 +110,7 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_get_user();
     case HttpOperation::delete_user:
       return frame.mutable_delete_user();
-    case HttpOperation::delete_message:
+    case HttpOperation::delete_as_operator:
       return frame.mutable_delete_message();
     case HttpOperation::healthz:
     case HttpOperation::readyz:

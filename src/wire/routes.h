@@ -67,7 +67,7 @@ enum class HttpOperation : std::uint8_t {
   remove_device_of,
   logout_device_of,
   logout_user,
-  delete_message,
+  delete_as_operator,
   create_group_as,
   get_group_as_operator,
   dissolve_as_operator,
