@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/replica/fold.h"
+#include "core/replica/objects.h"
 #include "core/replica/replica_testing.h"
 
 namespace tidemark::replica {
@@ -617,6 +619,24 @@ TEST_F(RowChanges, ANewestPageDoesNotStandForMissedChanges) {
   device->answer(question, news_of(6, 8, {recalled(5, 7)}));
   EXPECT_EQ(device->waiting<History>(), 1u);
   EXPECT_EQ(row(5).state, MessageState::recalled);
+}
+
+TEST(Fold, ADeadRowIsDeadWhateverRevisionItHad) {
+  const RowNote live = note_of(message(5), kAnna);
+  const RowNote late = note_of(edited(5, 7, "late"), kAnna);
+  const RowNote dead = note_of(recalled(5, 9), kAnna);
+  Entry entry = recalled(5, 9);
+  entry.revision = Seq(7);
+  const RowNote dead_after_edit = note_of(entry, kAnna);
+  for (const RowNote* each : {&dead, &dead_after_edit}) {
+    EXPECT_TRUE(outranks(*each, live));
+    EXPECT_TRUE(outranks(*each, late));
+    EXPECT_FALSE(outranks(late, *each));
+  }
+  // Who missed the edit shows the same as who has seen it come and go.
+  EXPECT_FALSE(outranks(dead, dead_after_edit));
+  EXPECT_FALSE(outranks(dead_after_edit, dead));
+  EXPECT_TRUE(outranks(late, live));
 }
 
 TEST_F(RowChanges, AStandInIsNotKeptPastAChangeThatMayBeItsOwn) {
