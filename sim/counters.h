@@ -25,7 +25,7 @@ namespace tidemark::sim {
   X(clears, "conversations cleared by a user for himself")                       \
   X(removals, "conversations taken out of a list")                               \
   X(came_back, "removed conversations that a message brought back")              \
-  X(deletions, "messages deleted by a user for himself")                         \
+  X(own_deletions, "messages deleted by a user for himself")                     \
   X(objects, "drafts, settings and blocks set")                                  \
   X(touched_rows, "changed rows that a device had missed")                       \
   X(touch_pages, "pages of changed rows that were followed by others")           \

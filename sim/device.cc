@@ -138,6 +138,8 @@ void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
       for (const Interval& range : sync->known) known += fmt::format(" ({}, {}]", range.after.value, range.to.value);
       tell(fmt::format("asks for news of {} after {}, holds{}", sync->conversation.value, sync->after.value, known));
     }
+    if (const auto* mutate = std::get_if<replica::Mutate>(&request.operation))
+      tell(fmt::format("sends change {} of kind {}", mutate->item.number, static_cast<int>(mutate->item.kind)));
     if (const auto* history = std::get_if<replica::History>(&request.operation))
       tell(fmt::format("asks for history of {}, before {}", history->conversation.value,
                        history->before.value_or(Seq()).value));

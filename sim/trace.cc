@@ -4,6 +4,18 @@
 
 namespace tidemark::sim {
 
+namespace {
+
+std::string names(const std::vector<UserObject>& objects) {
+  std::string all;
+  for (const UserObject& object : objects)
+    all += fmt::format(" {} (mark {}{})", name_of(object).substr(0, 12), object.mark.value,
+                       object.empty() ? ", empty" : "");
+  return all;
+}
+
+}  // namespace
+
 void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
     device.tell(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),
@@ -17,7 +29,10 @@ void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
     for (const Change& change : page.changes)
       device.tell(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
                               change.head_seq.value, change.read.value, change.unread.count));
+    if (!page.objects.empty()) device.tell("  and" + names(page.objects));
   }
+  if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer))
+    device.tell(fmt::format("is answered change {} as of mark {}", mutated->number, mutated->mark.value));
   const auto list = [](const std::vector<Entry>& rows) {
     std::string all;
     for (const Entry& row : rows)
@@ -39,7 +54,8 @@ void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
     for (const PushItem& item : push->items)
       device.tell(fmt::format("is pushed ({}, {}] {}:{}{}", item.index_after.value, item.index_to.value,
                               item.conversation.value, item.entry ? item.entry->seq.value : 0,
-                              item.summary ? " with the summary" : ""));
+                              item.summary ? " with the summary" : "") +
+                  (item.objects ? " with" + names(*item.objects) : ""));
 }
 
 }  // namespace tidemark::sim

@@ -139,7 +139,7 @@ void World::change_own(SimDevice& device, const ConversationId& id) {
     case 4: {
       const auto seq = pick_message(device, id, false);
       if (!seq) return;
-      run_.hit(Counter::deletions);
+      run_.hit(Counter::own_deletions);
       return device.delete_for_me(id, {{*seq - 1, *seq + (run_.dice.chance(200) ? run_.dice.below(5) : 0)}});
     }
     case 5:

@@ -250,7 +250,7 @@ CommandOutcome ChatSession::set_own(std::string_view verb, const std::vector<std
     done = client_->pin(open, !off);
   } else {
     const auto parsed = parse_conversation(open);
-    if (!parsed || is_group(open) || parsed->self()) return {.notice = "/block is for a chat with one other user"};
+    if (!parsed || parsed->kind == ConversationKind::group || parsed->self()) return {.notice = "/block is for a chat with one other user"};
     done = client_->block(parsed->peer_of(user_).value, !off);
   }
   if (!done) return {.notice = done.error().message()};

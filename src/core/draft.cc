@@ -106,6 +106,9 @@ Receiver Draft::touch_head(const UserId& user, const ConversationId& id, const E
   if (row.removed) {
     row.removed = false;
     row.state_mark = mark;
+    // What came meanwhile was told to nobody: it lies below what brings the conversation back.
+    if (entry.countable()) row.cleared = std::max(row.cleared, entry.seq - 1);
+    for (const Period& period : row.periods) row.cleared = std::max(row.cleared, period.leave);
   }
   row.sort_time = std::max(entry.server_time, owner.head.sort_time + 1);
   owner.head.sort_time = row.sort_time;

@@ -131,6 +131,7 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
     }
   }
   receiver.mentioned = std::ranges::find(entry.mentions, member.user) != entry.mentions.end();
+  if (comes_back) settle_floor(draft, member.user, draft.line(id), row);
   const bool counted = !self_chat && unread_may_be_inexact(row, draft.line(id), params);
   if (!receiver.summary && (comes_back || counted)) draft.add_summary(receiver, id);
   return receiver;

@@ -133,9 +133,9 @@ TEST(OwnState, a_removed_conversation_comes_back_with_the_next_message_above_the
   const SyncPage back = sync(world, "2002");
   ASSERT_EQ(back.changes.size(), 1u);
   EXPECT_FALSE(back.changes.front().removed);
-  EXPECT_EQ(back.changes.front().cleared, Seq(3));
-  EXPECT_EQ(seqs(history(world, "2002", "1001_2002")), (std::vector<std::uint64_t>{4, 5, 6}))
-      << "4 and 5 changed others";
+  EXPECT_EQ(back.changes.front().cleared, Seq(5));
+  EXPECT_EQ(seqs(history(world, "2002", "1001_2002")), (std::vector<std::uint64_t>{6}))
+      << "4 and 5 came while it was removed";
 }
 
 TEST(OwnState, removing_what_was_seen_leaves_a_conversation_with_a_newer_message_in_the_list) {
