@@ -87,11 +87,11 @@ void members(auto& archive, Is<DeviceState> auto& value) {
 }
 void members(auto& archive, Is<ConversationState> auto& value) {
   auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-         epoch, lost, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed, wants_remove,
-         server_muted_until, server_pinned_at, wants_mute, wants_pin] = value;
+         epoch, lost, catching_up_from, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed,
+         wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin] = value;
   archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
-          epoch, lost, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed, wants_remove,
-          server_muted_until, server_pinned_at, wants_mute, wants_pin);
+          epoch, lost, catching_up_from, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed,
+          wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
   auto& [seq, server_time, revision, touched_by, echo, state, countable, mine, provisional] = value;
@@ -146,8 +146,10 @@ class Packer {
   void put(std::signed_integral auto value) { out_.svarint(value); }
   void put(const std::string& value) { out_.string(value); }
   template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void put(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
+    requires std::is_enum_v<Enum>
+  void put(Enum value) {
+    out_.u8(static_cast<std::uint8_t>(value));
+  }
   /// By its name, which is stable; the enumerator's number here is not.
   void put(ErrorCode code) { out_.string(error_info(code).name); }
   template <typename Tag>
@@ -180,10 +182,11 @@ class Packer {
     for (const T& each : values) put(each);
   }
   template <typename T>
-  void put(const T& value) requires requires(Packer& archive) {
-    members(archive, value);
+  void put(const T& value)
+    requires requires(Packer& archive) { members(archive, value); }
+  {
+    members(*this, value);
   }
-  { members(*this, value); }
 
   ByteWriter out_;
 };
@@ -213,8 +216,10 @@ class Unpacker {
   void get(std::int64_t& value) { value = in_.svarint(); }
   void get(std::string& value) { value = in_.string(); }
   template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void get(Enum& value) { value = static_cast<Enum>(in_.u8()); }
+    requires std::is_enum_v<Enum>
+  void get(Enum& value) {
+    value = static_cast<Enum>(in_.u8());
+  }
   void get(ErrorCode& code) { code = error_code_named(in_.string()).value_or(ErrorCode::INTERNAL); }
   template <typename Tag>
   void get(Number<Tag>& value) {
@@ -259,10 +264,11 @@ class Unpacker {
     for (std::uint64_t i = 0; i < count && in_.ok(); ++i) get(values.emplace_back());
   }
   template <typename T>
-  void get(T& value) requires requires(Unpacker& archive) {
-    members(archive, value);
+  void get(T& value)
+    requires requires(Unpacker& archive) { members(archive, value); }
+  {
+    members(*this, value);
   }
-  { members(*this, value); }
 
   ByteReader in_;
 };

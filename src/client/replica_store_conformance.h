@@ -111,6 +111,7 @@ class BatchMaker {
     state.wants_unread = flag();
     state.named = number();
     state.epoch = static_cast<std::uint32_t>(below(5));
+    if (flag()) state.catching_up_from = Seq(number());
     state.forgotten = flag();
     if (flag()) state.lost.add({Seq(60), Seq(61 + below(20))});
     object.removed = flag();

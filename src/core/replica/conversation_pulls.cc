@@ -18,6 +18,10 @@ bool at_bottom(const Held& held, Seq after) {
   return !after || (held.state.bottom && after <= *held.state.bottom);
 }
 
+bool is_pull(Pending::Kind kind) {
+  return kind == Pending::Kind::conversation_sync || kind == Pending::Kind::history;
+}
+
 bool ends_for_now(const std::vector<Hidden>& hidden) {
   return std::ranges::any_of(hidden, [](const Hidden& range) {
     return range.reason == HiddenReason::roaming || range.reason == HiddenReason::unavailable;
@@ -127,9 +131,9 @@ void Conversations::work() {
     if (Held* held = ws_.find(id)) want_changes(*held);
   for (const ConversationId& id : open_)
     if (Held* held = ws_.find(id); held && !held->pull && held->state.object.head_seq > held->state.tail) look(*held);
-  std::size_t in_flight = 0;
-  for (const ConversationId& id : wanting_)
-    if (const Held* held = ws_.find(id); held && held->pull) ++in_flight;
+  // Also those of conversations that a sweep has taken meanwhile.
+  auto in_flight = static_cast<std::size_t>(
+      std::ranges::count_if(ws_.pending(), [](const auto& asked) { return is_pull(asked.second.kind); }));
   // First those that somebody looks at.
   for (const ConversationId& id : open_)
     if (Held* held = ws_.find(id); held && in_flight < ws_.options.pulls_in_flight_max)
@@ -261,6 +265,10 @@ void Conversations::on_conversation_page(const Pending& asked, const Conversatio
   // below `to`: what has changed them above it is still to be asked for.
   const Seq to = std::min(page.to, held->since.gained_as_of.value_or(page.to));
   const bool moved = to > state.touched;
+  if (page.more || to < page.to)
+    state.catching_up_from = state.catching_up_from.value_or(state.touched);
+  else
+    state.catching_up_from.reset();
   jump_touched(*held, to);
   if (page.covers.after < page.covers.to) state.tail = std::max(state.tail, page.covers.to);
   if (page.floor) state.bottom = std::max(state.bottom.value_or(Seq(0)), page.floor);

@@ -22,13 +22,14 @@ void Conversations::take_summary(const Change& change) {
   Held& held = found ? *found : ws_.create(change.conversation);
   ConversationState& state = ws_.edit(held);
   const Change before = state.object;
-  if (apply_summary(state, held, change) && !same_sight(before, state.object)) prune(held);
+  const bool sees_other = apply_summary(state, held, change) && !same_sight(before, state.object);
+  if (sees_other) prune(held);
   state.named = ws_.device().pass.id;
-  // The server knew nothing of it, and does again: which of its rows are lost has to be asked once more.
-  if (!state.stale && std::exchange(state.forgotten, false) && !state.lost.empty()) {
-    state.epoch = 0;
-    jumps_wanted_.insert(held.id());
-  }
+  // The server knew nothing of it, or did not tell a former member how it went on: now that it does, it is asked once
+  // more which of these rows are lost.
+  const bool tells_more =
+      !state.stale && (std::exchange(state.forgotten, false) || (sees_other && state.object.member));
+  if (tells_more && !state.lost.empty() && jumps_wanted_.insert(held.id()).second) state.epoch = 0;
   const bool clears_flag = change.unread_flag && held.local_flag == false;
   if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
   if (change.covers.after < change.covers.to) take_messages(held, change);
@@ -159,7 +160,8 @@ void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) 
   event.conversation = held.id();
   event.entry = std::make_shared<const Entry>(std::move(entry));
   event.appeared = !shown;
-  const bool news = !shown && note.countable && !note.mine && !dead;
+  const bool again = held.refetch.contains(note.seq);  // it went for a change that a restore took
+  const bool news = !shown && !again && note.countable && !note.mine && !dead;
   event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));
   ws_.store_row(held, event.entry, note);
   ws_.raise(std::move(event));
@@ -219,7 +221,10 @@ void Conversations::bound_ranges(Held& held) {
     const Interval oldest = held.state.coverage.ranges().front();
     ws_.edit(held).coverage.subtract(oldest);
     ws_.drop_rows(held, oldest);
-    if (held.pull) held.since.given_up.add(oldest);
+    if (!held.pull) continue;
+    // Kept as one range: what lies between two that are given up was given up before, or is not held.
+    const std::vector<Interval>& before = held.since.given_up.ranges();
+    held.since.given_up.add({before.empty() ? oldest.after : std::min(before.front().after, oldest.after), oldest.to});
   }
 }
 
@@ -236,6 +241,7 @@ void Conversations::prune(Held& held) {
   }
   for (const Interval& deleted : held.state.deleted.ranges()) held.hidden.add(deleted);
   if (held.state.object.cleared) held.hidden.add({Seq(0), held.state.object.cleared});
+  bound_ranges(held);
 }
 
 }  // namespace tidemark::replica

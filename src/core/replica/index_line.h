@@ -33,6 +33,10 @@ class IndexLine {
   bool done(Run run) const { return runs_done_ >= run; }
   /// Pushes that wait for earlier ones.
   std::size_t held_items() const { return held_.size(); }
+  template <typename See>
+  void each_held(See see) const {
+    for (const HeldPush& held : held_) see(held.item);
+  }
 
  private:
   struct HeldPush {

@@ -104,6 +104,11 @@ class Replica {
   /// Connected, nothing missing of the index, nothing waiting to be answered.
   bool settled() const;
   std::size_t held_pushes() const { return index_.held_items(); }
+  /// For those who watch over what is kept: each of these pushes.
+  template <typename See>
+  void each_held_push(See see) const {
+    index_.each_held(see);
+  }
 
  private:
   struct Dispatch;

@@ -418,21 +418,26 @@ class TestDevice {
   std::uint64_t starts_ = 0;
 };
 
+/// Carries one frame, the device's first; false when there is none.
+inline bool exchange(TestServer& server, TestDevice& device, TestLink& link) {
+  if (!device.up.empty()) {
+    const Request request = std::move(device.up.front());
+    device.up.pop_front();
+    server.receive(link, request);
+  } else if (!link.down.empty()) {
+    ServerFrame frame = std::move(link.down.front());
+    link.down.pop_front();
+    device.frame(std::move(frame));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /// Carries frames both ways, in order and without loss, until nothing is left to carry.
 inline void settle(TestServer& server, TestDevice& device, TestLink& link) {
-  for (int step = 0; step < 10'000; ++step) {
-    if (!device.up.empty()) {
-      const Request request = std::move(device.up.front());
-      device.up.pop_front();
-      server.receive(link, request);
-    } else if (!link.down.empty()) {
-      ServerFrame frame = std::move(link.down.front());
-      link.down.pop_front();
-      device.frame(std::move(frame));
-    } else {
-      return;
-    }
-  }
+  for (int step = 0; step < 10'000; ++step)
+    if (!exchange(server, device, link)) return;
   TM_CHECK(false, "server and device never come to rest");
 }
 

@@ -42,6 +42,7 @@ void Conversations::begin_anew() {
     if (!held.notes.empty()) ws_.drop_rows(held, {Seq(0), held.notes.rbegin()->first});
     state.coverage = state.lost = {};
     state.tail = state.touched = {};
+    state.catching_up_from.reset();
     state.bottom.reset();
     state.local_read = state.local_cleared = state.local_removed = {};
     state.object.read = state.object.cleared = {};
@@ -105,6 +106,7 @@ void Conversations::on_jumps(const JumpsAnswer& answer) {
       ws_.drop_rows(held, range);
       held.state.coverage.subtract(range);
     }
+    bound_ranges(held);
   }
   // An answer to something else: asked again, but not at once.
   if (jumps_wanted_.size() == wanted) return ws_.fail(jumps_retry_);
@@ -137,6 +139,8 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
   }
   if (!changed.empty()) want(held);
   if (lost(state.touched)) state.touched = jump.cut;
+  if (const auto from = std::exchange(state.catching_up_from, std::nullopt))
+    state.touched = std::min(state.touched, *from);
   if (lost(state.tail)) state.tail = jump.cut;
   if (lost(state.local_read)) state.local_read = jump.cut;
   if (lost(state.local_cleared)) state.local_cleared = jump.cut;
@@ -170,6 +174,7 @@ void Conversations::sweep() {
     state.stale = true;
     state.coverage = {};
     state.tail = state.touched = state.local_read = {};
+    state.catching_up_from.reset();
     state.bottom.reset();
     state.server_flag = state.wants_read = state.wants_unread = state.wants_clear = state.wants_remove = false;
     state.deleted = state.wants_deleted = {};

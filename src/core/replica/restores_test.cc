@@ -7,8 +7,10 @@
 namespace tidemark::replica {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const UserId kAnna("1001");
 const UserId kBen("1002");
@@ -182,6 +184,151 @@ TEST_F(Restored, rows_of_a_group_that_lets_its_member_in_again_are_not_lost) {
   EXPECT_FALSE(device.state(group).only_here());
 }
 
+TEST_F(Restored, what_a_former_member_took_for_lost_is_asked_for_once_more_when_he_is_let_in_again) {
+  CreateGroupCommand create;
+  create.creator = kBen;
+  create.title = "group";
+  create.members = {kAnna};
+  create.newcomers = HistoryForNewcomers::all;
+  const ConversationId group = std::get<GroupReply>(*server.run(create)).group.id;
+  const auto let_in = [&] { return server.run(AddMembersCommand{kBen, DeviceId("other"), group, {kAnna}}); };
+  ASSERT_TRUE(server.run(RemoveMemberCommand{kBen, DeviceId("other"), group, kAnna}).has_value());
+  const Seq kept = server.send_to(kBen, group, "kept").seq;
+  backup.view = server.view;
+  ASSERT_TRUE(let_in().has_value());
+  const Seq lost = server.send_to(kBen, group, "lost").seq;
+  TestLink& link = join(server, device);
+  device.replica->scroll_back(device.now, group);
+  device.take();
+  settle(server, device, link);
+  ASSERT_THAT(device.texts(group), ::testing::IsSupersetOf({"kept", "lost"}));
+  device.disconnect();
+
+  // The restored server does not tell her how the log went on after she had left: all above may be lost.
+  TestLink& again = restore();
+  ASSERT_TRUE(device.state(group).lost.contains(kept));
+  EditCommand edit{kBen, DeviceId("other"), group, kept, {}, {}};
+  edit.body.text = "edited";
+  ASSERT_TRUE(server.run(MutateCommand{kBen, DeviceId("other"), {}, 0, edit}).has_value());
+  ASSERT_TRUE(let_in().has_value());
+  settle(server, device, again);
+  EXPECT_FALSE(device.state(group).lost.contains(kept));
+  EXPECT_TRUE(device.state(group).lost.contains(lost));
+  EXPECT_THAT(device.texts(group), Not(Contains("kept"))) << "it comes again as it is looked at";
+  device.replica->open(device.now, group);
+  device.take();
+  settle(server, device, again);
+  EXPECT_THAT(device.texts(group), ::testing::IsSupersetOf({"edited", "lost"}));
+}
+
+TEST_F(Restored, a_pull_of_what_only_the_lost_part_knew_counts_until_it_is_answered) {
+  device.options.pulls_in_flight_max = 1;
+  device.start();
+  live(10, 10);
+  const ConversationId other("1001_1003");
+  TestLink& first = server.connect(kAnna);
+  device.connect();
+  settle(server, device, first);
+  server.send(UserId("1003"), kAnna, "hello");
+  settle(server, device, first);
+  device.disconnect();
+  server.restore(backup);
+  TestLink& link = server.connect(kAnna);
+  device.connect();
+  server.receive(link, device.expect<Hello>());
+  device.frame(std::move(link.down.front()));
+  link.down.clear();
+  server.receive(link, device.expect<Jumps>());
+  device.frame(std::move(link.down.front()));
+  link.down.clear();
+  device.replica->scroll_forward(device.now, other, Seq(1));
+  device.take();
+  ASSERT_EQ(device.waiting<History>(), 1u);
+  while (device.waiting<Sync>() > 0) {
+    server.receive(link, device.expect<Sync>());
+    device.frame(std::move(link.down.front()));
+    link.down.clear();
+  }
+  ASSERT_TRUE(device.state(other).only_here());
+  device.replica->scroll_forward(device.now, kChat, Seq(10));
+  device.take();
+  EXPECT_EQ(device.waiting<History>(), 1u);
+  settle(server, device, link);
+  EXPECT_TRUE(device.replica->settled());
+}
+
+TEST_F(Restored, a_change_that_a_lost_one_had_replaced_is_not_missed) {
+  const auto edit = [&](const std::string& text) {
+    EditCommand command{kBen, DeviceId("other"), kChat, Seq(1), {}, {}};
+    command.body.text = text;
+    ASSERT_TRUE(server.run(MutateCommand{kBen, DeviceId("other"), {}, 0, command}).has_value());
+  };
+  send_numbered(server, 1, 4);
+  TestLink& first = join(server, device);
+  look(first);
+  device.disconnect();
+  device.options.page_limit = 2;
+  device.options.bodies = Bodies::none;
+  device.start();
+  send_numbered(server, 5, 9);
+  edit("kept");
+  backup.view = server.view;
+  send_numbered(server, 11, 14);
+  edit("lost");
+
+  // It has the changes up to one that the last has replaced, and so not that one, when the line breaks.
+  TestLink& second = server.connect(kAnna);
+  device.connect();
+  while (device.state(kChat).touched < Seq(10)) ASSERT_TRUE(exchange(server, device, second));
+  ASSERT_EQ(device.store.row(kChat, Seq(1))->body.text, "1");
+  device.disconnect();
+  TestLink& link = restore();
+  look(link);
+  EXPECT_EQ(device.store.row(kChat, Seq(1))->body.text, "kept");
+}
+
+TEST_F(Restored, a_row_whose_change_was_lost_comes_again_without_a_sound) {
+  live(5, 5);
+  device.options.bodies = Bodies::none;
+  device.start();
+  send_numbered(server, 6, 6);
+  TestLink& first = server.connect(kAnna);
+  device.connect();
+  const auto carry = [&](TestLink& link) {  // but for news of single conversations
+    for (bool going = true; going;) {
+      going = false;
+      for (auto it = device.up.begin(); it != device.up.end() && !going; ++it) {
+        if (std::holds_alternative<ConversationSync>(it->operation)) continue;
+        const Request request = std::move(*it);
+        device.up.erase(it);
+        server.receive(link, request);
+        going = true;
+      }
+      for (; !link.down.empty(); going = true) {
+        ServerFrame frame = std::move(link.down.front());
+        link.down.pop_front();
+        device.frame(std::move(frame));
+      }
+    }
+  };
+  carry(first);
+  const Seq seq = server.send(kBen, kAnna, "7").seq;
+  carry(first);
+  backup.view = server.view;
+  EditCommand edit{kBen, DeviceId("other"), kChat, seq, {}, {}};
+  edit.body.text = "lost";
+  ASSERT_TRUE(server.run(MutateCommand{kBen, DeviceId("other"), {}, 0, edit}).has_value());
+  carry(first);
+  ASSERT_EQ(device.store.row(kChat, seq)->body.text, "lost");
+  ASSERT_EQ(device.state(kChat).touched, Seq(5)) << "6 is missing";
+  device.disconnect();
+  device.events.clear();
+  TestLink& link = restore();
+  look(link);
+  ASSERT_EQ(device.store.row(kChat, seq)->body.text, "7");
+  for (const MessageEvent& event : device.seen<MessageEvent>()) EXPECT_FALSE(event.entry->seq == seq && event.notify);
+}
+
 TEST_F(Restored, nothing_is_applied_before_the_jumps_are_known) {
   live(10, 15);
   server.restore(backup);
@@ -243,6 +390,42 @@ TEST_F(Restored, a_restore_of_an_older_backup_takes_back_what_came_after_the_fir
   EXPECT_THAT(device.state(kChat).lost.ranges(), ElementsAre(Interval{Seq(5), Seq(8 + kJump)}));
   EXPECT_EQ(device.object(kChat).head_seq, Seq(5));
   EXPECT_EQ(server.send(kBen, kAnna, "next").seq, Seq(6 + 2 * kJump));
+}
+
+TEST_F(Restored, many_lost_changes_leave_no_more_ranges_than_a_device_may_have) {
+  constexpr int kSent = 200;
+  const auto edit = [&](int seq, const std::string& text) {
+    EditCommand command{kBen, DeviceId("other"), kChat, Seq(static_cast<std::uint64_t>(seq)), {}, {}};
+    command.body.text = text;
+    ASSERT_TRUE(server.run(MutateCommand{kBen, DeviceId("other"), {}, 0, command}).has_value());
+  };
+  send_numbered(server, 1, kSent);
+  backup.view = server.view;
+  for (int seq = 1; seq <= kSent; seq += 2) edit(seq, "lost");
+  TestLink& first = join(server, device);
+  look(first);
+  for (int pages = 0; pages < 10; ++pages) {
+    device.replica->scroll_back(device.now, kChat);
+    device.take();
+    settle(server, device, first);
+  }
+  ASSERT_EQ(device.texts(kChat).size(), std::size_t{kSent});
+  device.disconnect();
+
+  // Each of the rows whose change was lost leaves a hole, more than there may be ranges; and one is changed anew.
+  server.restore(backup);
+  edit(150, "again");
+  TestLink& link = server.connect(kAnna);
+  device.connect();
+  bool within = true;
+  while (exchange(server, device, link))
+    within = within && device.state(kChat).coverage.ranges().size() <= device.options.ranges_max;
+  EXPECT_TRUE(within);
+  EXPECT_TRUE(device.replica->settled());
+  EXPECT_EQ(device.state(kChat).touched, device.object(kChat).touch_seq) << "the server was not asked for too much";
+  const auto texts = device.texts(kChat);
+  EXPECT_THAT(texts, Contains("again"));
+  EXPECT_THAT(texts, Not(Contains("lost")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const UserId kAnna("1001");
 const UserId kBen("1002");
@@ -292,6 +293,28 @@ TEST_F(RowChanges, ARangeThatIsGivenUpWhileItIsSaidToBeHeldIsNotCovered) {
   device->answer(question, page);
   EXPECT_THAT(device->state(kChat).coverage.ranges(), ElementsAre(Interval{Seq(9), Seq(12)}));
   EXPECT_THAT(device->texts(kChat), ElementsAre("m10", "m11", "m12"));
+}
+
+TEST_F(RowChanges, HoweverManyRangesAreGivenUpWhileOnePullIsOpenTheyAreKeptAsOne) {
+  Options options;
+  options.ranges_max = 1;
+  begin(options);
+  device->push(summary_of(*device, 7, 6));
+  const auto island = [&](std::uint64_t seq) {
+    device->push(summary_of(*device, seq - 1, 7));
+    push(message(seq));
+  };
+  island(9);
+  const Request question = device->expect<ConversationSync>();
+  for (std::uint64_t seq = 12; seq <= 60; seq += 3) island(seq);
+  const auto& given_up = device->replica->conversations().at(kChat).since.given_up;
+  EXPECT_THAT(given_up.ranges(), SizeIs(1));
+  EXPECT_TRUE(given_up.covers({Seq(8), Seq(57)}));
+  ConversationPage page = news_of(6, 60);
+  page.covers = {Seq(6), Seq(60)};
+  page.messages = {message(58), message(59), message(60)};
+  device->answer(question, page);
+  EXPECT_THAT(device->state(kChat).coverage.ranges(), ElementsAre(Interval{Seq(57), Seq(60)}));
 }
 
 TEST_F(RowChanges, APushWithoutASummaryIsForAMember) {

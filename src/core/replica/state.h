@@ -46,16 +46,19 @@ struct ConversationState {
   Change object;       // without messages; unread and read as shown
   bool stale = false;  // of another epoch, or a stand-in of our own: whatever the server says replaces it
   Coverage coverage;
-  Seq tail;                             // end of the newest range, where pushes chain
-  Seq touched;                          // all changes up to here are applied to all rows held
-  std::optional<Seq> bottom;            // nothing at or below can be seen, as the server said
-  Seq local_read;                       // where this device has read to
-  bool server_flag = false;             // the unread flag as the server last told it
-  bool wants_read = false;              // local_read is yet to be told to the server
-  bool wants_unread = false;            // the unread flag is yet to be told, after local_read
-  std::uint64_t named = 0;              // the last snapshot that named it
-  std::uint32_t epoch = 0;              // number of the store's epoch up to which its jumps are applied
-  Coverage lost;                        // rows here were lost by a restore: shown as not on the server
+  Seq tail;                   // end of the newest range, where pushes chain
+  Seq touched;                // all changes up to here are applied to all rows held
+  std::optional<Seq> bottom;  // nothing at or below can be seen, as the server said
+  Seq local_read;             // where this device has read to
+  bool server_flag = false;   // the unread flag as the server last told it
+  bool wants_read = false;    // local_read is yet to be told to the server
+  bool wants_unread = false;  // the unread flag is yet to be told, after local_read
+  std::uint64_t named = 0;    // the last snapshot that named it
+  std::uint32_t epoch = 0;    // number of the store's epoch up to which its jumps are applied
+  Coverage lost;              // rows here were lost by a restore: shown as not on the server
+  /// A run through missed changes is under way, and began here. It passes over changes that later ones have replaced: a
+  /// restore that takes the later ones makes them missing.
+  std::optional<Seq> catching_up_from = {};
   bool forgotten = false;               // the restored server knew nothing of it when it was asked
   Coverage deleted;                     // deleted by the user for himself, here or elsewhere
   Coverage wants_deleted;               // those of them that are yet to be told to the server
