@@ -221,7 +221,8 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   if (object.unread.count != std::min<std::uint64_t>(unread, most) || object.unread.exact != (unread <= most))
     fault("I12", fmt::format("{} unread instead of {}, read to {}; a new device would show {}", object.unread.count,
                              unread, object.read.value, told->unread.count));
-  if (object.cleared != own.cleared) fault("I7", "its clear floor differs");
+  if (object.cleared != own.cleared)
+    fault("I7", fmt::format("cleared to {} and not {}", object.cleared.value, own.cleared.value));
   if (object.removed) fault("I7", "it is out of the list there alone");
   if (last == nullptr && object.preview.seq) fault("I10", "previews what is hidden");
   if (last != nullptr && object.preview.seq != last->seq)

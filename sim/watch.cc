@@ -166,11 +166,12 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
     if (run_.tracing)
-      device.tell(fmt::format("stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}, touched {} tail {}",
-                              state.id().value, state.object.head_seq.value, state.object.touch_seq.value,
-                              state.object.mark.value, state.object.read.value, state.local_read.value,
-                              state.object.unread.count, state.object.unread.exact ? "" : "+", state.touched.value,
-                              state.tail.value));
+      device.tell(fmt::format(
+          "stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}, touched {} tail {} cleared {} (own {}){}",
+          state.id().value, state.object.head_seq.value, state.object.touch_seq.value, state.object.mark.value,
+          state.object.read.value, state.local_read.value, state.object.unread.count,
+          state.object.unread.exact ? "" : "+", state.touched.value, state.tail.value, state.object.cleared.value,
+          state.local_cleared.value, state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
     Seq& read = seen.read[state.id()];
     if (state.object.read < read)
@@ -243,6 +244,8 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
     return &stored->rows.at(seq);
   };
   const auto fault = [&](const ConversationId& id, Seq seq, Seq touched) {
+    // What his user has deleted on another device is told no more of, and goes as soon as this one learns of it.
+    if (own_.of(device.user(), id).hides(seq)) return;
     throw Violation("I7", fmt::format("{}:{} on {} is older than the changes up to {} which it says to have", id.value,
                                       seq.value, device.name().shown, touched.value));
   };

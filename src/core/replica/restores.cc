@@ -143,8 +143,10 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
     state.touched = std::min(state.touched, *from);
   if (lost(state.tail)) state.tail = jump.cut;
   if (lost(state.local_read)) state.local_read = jump.cut;
+  // A floor that the server has told since may lie right below the first number after the jump.
+  const bool own_floor = state.stale || state.object.cleared == state.local_cleared;
   if (lost(state.local_cleared)) state.local_cleared = jump.cut;
-  if (lost(state.object.cleared)) state.object.cleared = jump.cut;
+  if (own_floor && lost(state.object.cleared)) state.object.cleared = jump.cut;
   state.deleted.subtract({jump.cut, jump.first - 1});
   state.wants_deleted.subtract({jump.cut, jump.first - 1});
   if (state.bottom && lost(*state.bottom)) state.bottom.reset();
