@@ -97,7 +97,8 @@ void JudgedWorld::check_sessions(const Outcome& outcome) {
       if (each.end == SessionEnd::other_device) run_.hit(Counter::made_room);
     }
   for (const Notice& notice : outcome.notices)
-    if (notice.entry && view.device(notice.entry->sender, notice.entry->sender_device) &&
+    if (notice.entry && std::ranges::find(users_, notice.entry->sender) != users_.end() &&
+        view.device(notice.entry->sender, notice.entry->sender_device) &&
         !was_live.contains({notice.entry->sender, notice.entry->sender_device}))
       throw Violation("I14", fmt::format("{}:{} comes from {}, which has no session", notice.conversation.value,
                                          notice.entry->seq.value, notice.entry->sender_device.value));

@@ -23,7 +23,15 @@ void Conversations::take_summary(const Change& change) {
   ConversationState& state = ws_.edit(held);
   const Change before = state.object;
   const bool sees_other = apply_summary(state, held, change) && !same_sight(before, state.object);
-  if (sees_other) prune(held);
+  if (sees_other) {
+    // A later period may show what none did before.
+    if (before.periods != state.object.periods) {
+      state.bottom.reset();
+      held.hidden = {};
+      held.exhausted = false;
+    }
+    prune(held);
+  }
   state.named = ws_.device().pass.id;
   // The server knew nothing of it, or did not tell a former member how it went on: now that it does, it is asked once
   // more which of these rows are lost.
