@@ -168,8 +168,8 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
   }
   if (verb == "/group") return create_group(words);
   if (verb == "/join") return join_group(words);
-  static const std::set<std::string_view> of_conversation{"/recall", "/edit",   "/unread", "/resend", "/discard", "/delete",
-                                                          "/clear",  "/remove", "/mute",   "/pin",    "/block"};
+  static const std::set<std::string_view> of_conversation{
+      "/recall", "/edit", "/unread", "/resend", "/discard", "/delete", "/clear", "/remove", "/mute", "/pin", "/block"};
   if (!of_conversation.contains(verb) && !is_of_group(verb))
     return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
   if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
@@ -250,7 +250,8 @@ CommandOutcome ChatSession::set_own(std::string_view verb, const std::vector<std
     done = client_->pin(open, !off);
   } else {
     const auto parsed = parse_conversation(open);
-    if (!parsed || parsed->kind == ConversationKind::group || parsed->self()) return {.notice = "/block is for a chat with one other user"};
+    if (!parsed || parsed->kind == ConversationKind::group || parsed->self())
+      return {.notice = "/block is for a chat with one other user"};
     done = client_->block(parsed->peer_of(user_).value, !off);
   }
   if (!done) return {.notice = done.error().message()};

@@ -107,7 +107,7 @@ class SqliteStore final : public ReplicaStore {
   int read(replica::StoreImage& image, std::uint64_t& total);
   int read_rows(replica::StoreImage& image, std::uint64_t& total);
   template <typename T>
-  int read_items(Table& table, std::vector<T>& items, std::uint64_t T::*key, std::uint64_t& total);
+  int read_items(Table& table, std::vector<T>& items, std::uint64_t T::* key, std::uint64_t& total);
 
   std::unexpected<Error> refuse(int code) const;
   std::unexpected<Error> damaged(const std::string& how) const;
@@ -447,7 +447,7 @@ int SqliteStore::read_rows(replica::StoreImage& image, std::uint64_t& total) {
 }
 
 template <typename T>
-int SqliteStore::read_items(Table& table, std::vector<T>& items, std::uint64_t T::*key, std::uint64_t& total) {
+int SqliteStore::read_items(Table& table, std::vector<T>& items, std::uint64_t T::* key, std::uint64_t& total) {
   bool whole = true;
   table.all.reset();
   while (whole && table.all.step()) {

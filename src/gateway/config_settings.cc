@@ -42,10 +42,7 @@ Setting made(Setting setting) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): paths of members and whole initializers, not operands.
-#define TM_MEMBER(path)       \
-  [](auto& config) -> auto& { \
-    return config.path;       \
-  }
+#define TM_MEMBER(path) [](auto& config) -> auto& { return config.path; }
 #define TM_NUMBER(path, least, most, sentence)        \
   made<TM_MEMBER(path)>({.name = #path,               \
                          .kind = SettingKind::number, \

@@ -337,8 +337,7 @@ void Service::group_call(const Caller& caller, const pb::ClientFrame& request, A
       return submit(caller, made_by(caller, remove_member_from(request.remove_member())), std::move(answer));
     case Operation::kJoinGroup:
       return submit(
-          caller,
-          JoinGroupCommand{caller.user, caller.device, ConversationId(request.join_group().conversation_id())},
+          caller, JoinGroupCommand{caller.user, caller.device, ConversationId(request.join_group().conversation_id())},
           std::move(answer));
     case Operation::kChangeGroup:
       return submit_made(caller, change_group_from(request.change_group()), std::move(answer));
@@ -623,7 +622,8 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
   if (request.has_delete_message()) {
     const pb::DeleteMessageRequest& asked = request.delete_message();
     return submit(
-        caller, DeleteMessageCommand{caller.user, caller.device, ConversationId(asked.conversation_id()), Seq(asked.seq())},
+        caller,
+        DeleteMessageCommand{caller.user, caller.device, ConversationId(asked.conversation_id()), Seq(asked.seq())},
         std::move(answer));
   }
   const UserId user(request.get_user().user());

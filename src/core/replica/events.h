@@ -134,8 +134,8 @@ struct LinkEvent {
   std::string kick;            // refused until the user comes back: the code that says why; or of a kick; or empty
 };
 
-using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, PresenceEvent, PassingEvent,
-                           LinkEvent>;
+using Event =
+    std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
+                 RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica
