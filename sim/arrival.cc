@@ -77,8 +77,8 @@ void JudgedWorld::check_bot(const UserId& user) {
     const OwnState& own = own_.of(user, id);
     for (const auto& [seq, entry] : log) {
       const bool got = bot_messages_[user].contains({id, seq});
-      // What was hidden since may have been read before.
-      if (got ? !sight.sees(seq) : sight.sees(seq) && !own.hides(seq))
+      // What was hidden since may have been read before; what comes to a removed conversation is told to nobody.
+      if (got ? !sight.sees(seq) : sight.sees(seq) && !own.hides(seq) && !own.removed)
         throw Violation("I15", fmt::format("{}'s bot {} {}:{}", user.value, got ? "should not have" : "never got",
                                            id.value, seq.value));
     }
