@@ -98,7 +98,7 @@ void check_in_step(const HeldDevice& device, const Truth& truth) {
   if (device.store.device().cursor.mark != mark)
     throw Violation(
         "I19", fmt::format("{} stands at {} of {}", device.shown, device.store.device().cursor.mark.value, mark.value));
-  const OwnBook owns(*truth.snapshot);
+  const OwnBook owns(truth.snapshot);
   std::size_t expected = 0;
   for (const auto& [id, log] : truth.book.logs()) {
     const Sight sight = truth.book.sight(id, device.user);

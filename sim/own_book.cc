@@ -1,6 +1,7 @@
 #include "sim/own_book.h"
 
 #include "sim/run_context.h"
+#include "store/keys.h"
 #include "store/row_codec.h"
 
 namespace tidemark::sim {
@@ -16,51 +17,54 @@ T whole(Result<T> value) {
 
 }  // namespace
 
-OwnBook::OwnBook(const Snapshot& snapshot) {
+OwnBook::Page OwnBook::read(const UserId& user) const {
+  Page page;
+  const std::string name = keys::user(user);
   // Rows outside the block first: those in it are the newer ones.
-  auto done = snapshot.scan(Table::objects, "", kEnd, [&](std::string_view key, std::string_view value) {
-    const auto length = static_cast<std::size_t>(key.front());
-    if (length == 0) return true;  // a tombstone
-    const UserId user(key.substr(1, length));
-    const char kind = key[1 + length];
-    if (kind == 'r') take(user, whole(decode_row(value)));
-    if (kind != 'o') return true;
-    UserObject object = whole(decode_object(value));
-    if (const auto* block = std::get_if<DeletedBlock>(&object.what)) {
-      for (const Interval& range : block->deleted.intervals(block->block))
-        for (Seq seq = range.after + 1; seq <= range.to; seq = seq + 1)
-          states_[{user, block->conversation}].deleted.insert(seq);
-    } else if (!object.empty()) {
-      std::string name = name_of(object);
-      objects_[user].emplace(std::move(name), std::move(object));
-    }
-    return true;
-  });
-  if (done)
-    done = snapshot.scan(Table::users, "", kEnd, [&](std::string_view key, std::string_view value) {
-      const UserId user(key.substr(1));
-      for (const BlockRow& block : whole(decode_user(value)).block) take(user, block.row);
-      return true;
-    });
+  const auto done =
+      snapshot_->scan(Table::objects, name, name + kEnd, [&](std::string_view key, std::string_view value) {
+        const char kind = key[name.size()];
+        if (kind == 'r') page.take(whole(decode_row(value)));
+        if (kind != 'o') return true;
+        UserObject object = whole(decode_object(value));
+        if (const auto* block = std::get_if<DeletedBlock>(&object.what)) {
+          for (const Interval& range : block->deleted.intervals(block->block))
+            for (Seq seq = range.after + 1; seq <= range.to; seq = seq + 1)
+              page.states[block->conversation].deleted.insert(seq);
+        } else if (!object.empty()) {
+          std::string called = name_of(object);
+          page.objects.emplace(std::move(called), std::move(object));
+        }
+        return true;
+      });
   if (!done) throw Violation("I1", "the indexes cannot be read");
+  if (const auto head = whole(snapshot_->get(Table::users, name)))
+    for (const BlockRow& block : whole(decode_user(*head)).block) page.take(block.row);
+  return page;
 }
 
-void OwnBook::take(const UserId& user, const UserConversation& row) {
-  OwnState& state = states_[{user, row.conversation}];
+void OwnBook::Page::take(const UserConversation& row) {
+  OwnState& state = states[row.conversation];
   state.cleared = row.cleared;
   state.removed = row.removed;
 }
 
+const OwnBook::Page& OwnBook::page_of(const UserId& user) const {
+  static const Page none;
+  if (!snapshot_) return none;
+  const auto known = pages_.find(user);
+  return known != pages_.end() ? known->second : pages_.emplace(user, read(user)).first->second;
+}
+
 const OwnState& OwnBook::of(const UserId& user, const ConversationId& conversation) const {
   static const OwnState none;
-  const auto found = states_.find({user, conversation});
-  return found == states_.end() ? none : found->second;
+  const Page& page = page_of(user);
+  const auto found = page.states.find(conversation);
+  return found == page.states.end() ? none : found->second;
 }
 
 const std::map<std::string, UserObject>& OwnBook::objects(const UserId& user) const {
-  static const std::map<std::string, UserObject> none;
-  const auto found = objects_.find(user);
-  return found == objects_.end() ? none : found->second;
+  return page_of(user).objects;
 }
 
 }  // namespace tidemark::sim

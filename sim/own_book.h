@@ -3,10 +3,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/user_object.h"
 #include "store/warm.h"
@@ -21,20 +20,27 @@ struct OwnState {
   bool hides(Seq seq) const { return seq <= cleared || deleted.contains(seq); }
 };
 
+/// Reads the rows of a user when it is asked for him: most rounds and devices are about few.
 class OwnBook {
  public:
   OwnBook() = default;
-  explicit OwnBook(const Snapshot& snapshot);
+  explicit OwnBook(std::shared_ptr<const Snapshot> snapshot) : snapshot_(std::move(snapshot)) {}
 
   const OwnState& of(const UserId& user, const ConversationId& conversation) const;
   /// Drafts, settings and blocks that are there, by name.
   const std::map<std::string, UserObject>& objects(const UserId& user) const;
 
  private:
-  void take(const UserId& user, const UserConversation& row);
+  struct Page {
+    std::map<ConversationId, OwnState> states;
+    std::map<std::string, UserObject> objects;
+    void take(const UserConversation& row);
+  };
+  const Page& page_of(const UserId& user) const;
+  Page read(const UserId& user) const;
 
-  std::map<std::pair<UserId, ConversationId>, OwnState> states_;
-  std::map<UserId, std::map<std::string, UserObject>> objects_;
+  std::shared_ptr<const Snapshot> snapshot_;  // null: nobody has made anything of anything
+  mutable std::map<UserId, Page> pages_;
 };
 
 }  // namespace tidemark::sim

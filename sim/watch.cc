@@ -45,7 +45,7 @@ SimDevice& JudgedWorld::add_device(const UserId& user, const std::string& name) 
 void JudgedWorld::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
   check_sessions(outcome);
-  own_before_ = std::exchange(own_, OwnBook(*snapshot));
+  own_before_ = std::exchange(own_, OwnBook(snapshot));
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
@@ -145,7 +145,7 @@ void JudgedWorld::forget_texts(const ConversationId& id, Seq seq) {
 
 void JudgedWorld::look_at_log() {
   book_.read(*server_.snapshot());
-  own_ = OwnBook(*server_.snapshot());
+  own_ = OwnBook(server_.snapshot());
   for (const auto& [id, log] : book_.logs()) check_rights(id, log);
 }
 
