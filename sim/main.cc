@@ -83,6 +83,7 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"end_on_short_page", tidemark::Fault::end_on_short_page},
     {"late_page_revives", tidemark::Fault::late_page_revives},
     {"quote_embeds_text", tidemark::Fault::quote_embeds_text},
+    {"fenced_link_commits", tidemark::Fault::fenced_link_commits},
     {"late_fan_out", tidemark::Fault::late_fan_out},
     {"one_visible_from", tidemark::Fault::one_visible_from},
 };

@@ -21,6 +21,7 @@ enum class Fault : std::uint8_t {
   end_on_short_page,     // a page with fewer rows than asked for is taken for the end
   late_page_revives,     // a page that was read before changes which a device has applied is taken as it is
   quote_embeds_text,     // a reply carries a copy of the text it answers
+  fenced_link_commits,   // a link's commands are taken though its session is over
   late_fan_out,          // who has just left still gets the message that comes next
   one_visible_from,      // a member has one period from his first join on, not one for each
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/planted.h"
+
 namespace tidemark {
 
 ErrorCode code_of(SessionEnd end) {
@@ -36,6 +38,7 @@ Result<void> check_session(View& view, const Session& session) {
   const auto device = session.device.empty() ? std::optional<Device>() : view.device(session.user, session.device);
   if (!session.generation) return check_token(view.user(session.user), device, session);
   if (device && device->live && device->generation == *session.generation) return {};
+  if (planted(Fault::fenced_link_commits)) return {};
   return fail(ErrorCode::SESSION_FENCED);
 }
 
