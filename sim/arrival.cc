@@ -154,7 +154,8 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
       throw Violation("I5", named + " is missing from a range that the device says it holds");
     if (!held && shows && visible && stored.state.bottom && seq <= *stored.state.bottom)
       throw Violation("I5", named + " lies below what the device was told to be the end");
-    if (!held) continue;
+    // What a restore took from this user's sight too is as it was.
+    if (!held || !visible) continue;
     const replica::StoredRow& row = stored.rows.at(seq);
     if (row.note.provisional && stored.state.coverage.contains(seq))
       throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
