@@ -21,6 +21,9 @@ using testing::IsEmpty;
 class Peer final : public LinkSocket {
  public:
   explicit Peer(std::uint64_t id) : id_(id) {}
+  ~Peer() override {
+    if (link) link->on_closed();  // as a connection does that goes away
+  }
   std::uint64_t id() const override { return id_; }
   void send(std::string_view bytes) override { written_ += bytes; }
   void finish() override { ended = true; }
