@@ -51,7 +51,7 @@ class MemoryDisk {
   void damage(Table table, std::string key);
   /// The format version that the disk claims; the store knows kFormat alone.
   void set_format(std::uint32_t format);
-  static constexpr std::uint32_t kFormat = 2;
+  static constexpr std::uint32_t kFormat = 3;
   /// A disk with what is synced here now: a backup.
   std::shared_ptr<MemoryDisk> copy() const;
   /// Called in the midst of each commit, when the batch is written and not yet synced. It may read the store.
