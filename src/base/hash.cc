@@ -22,4 +22,12 @@ Digest keyed_digest(std::string_view key, std::initializer_list<std::string_view
   return digest;
 }
 
+std::uint64_t sha256_prefix(std::string_view text) {
+  unsigned char hash[crypto_hash_sha256_BYTES];
+  crypto_hash_sha256(hash, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  std::uint64_t prefix = 0;
+  for (int i = 0; i < 8; ++i) prefix = prefix << 8 | hash[i];
+  return prefix;
+}
+
 }  // namespace tidemark

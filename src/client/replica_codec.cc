@@ -49,14 +49,14 @@ void members(auto& archive, Is<GroupPolicy> auto& value) {
   archive(add, send, join, newcomers, newcomers_last);
 }
 void members(auto& archive, Is<ConfigChange> auto& value) {
-  auto& [title, policy, data, dissolved] = value;
-  archive(title, policy, data, dissolved);
+  auto& [title, policy, data, dissolved, large] = value;
+  archive(title, policy, data, dissolved, large);
 }
 void members(auto& archive, Is<Entry> auto& value) {
-  auto& [seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-         state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config] = value;
-  archive(seq, kind, ord, top, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-          state, revision, touched_by, reply_to, mentions, body, target, target_sender, member, config);
+  auto& [seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
+         state, revision, touched_by, reply_to, mentions, mention_all, body, target, target_sender, member, config] = value;
+  archive(seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
+          state, revision, touched_by, reply_to, mentions, mention_all, body, target, target_sender, member, config);
 }
 void members(auto& archive, Is<Period> auto& value) {
   auto& [join, leave, visible_from] = value;
@@ -72,10 +72,10 @@ void members(auto& archive, Is<Preview> auto& value) {
 }
 void members(auto& archive, Is<Change> auto& value) {
   auto& [conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-         touch_seq, removed, muted_until, pinned_at, title, peer, preview, messages, covers, more_messages, hidden] =
+         touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer, preview, messages, covers, more_messages, hidden] =
       value;
   archive(conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-          touch_seq, removed, muted_until, pinned_at, title, peer, preview, messages, covers, more_messages, hidden);
+          touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer, preview, messages, covers, more_messages, hidden);
 }
 void members(auto& archive, Is<Pass> auto& value) {
   auto& [open, snapshot, id, epoch, p0, p0_round, low, page_token] = value;
@@ -99,9 +99,9 @@ void members(auto& archive, Is<RowNote> auto& value) {
 }
 void members(auto& archive, Is<OutboxItem> auto& value) {
   auto& [local_id, conversation, to, client_msg_id, id_time_ms, body, reply_to, mentions, priority, attempts, state,
-         error] = value;
+         error, mention_all] = value;
   archive(local_id, conversation, to, client_msg_id, id_time_ms, body, reply_to, mentions, priority, attempts, state,
-          error);
+          error, mention_all);
 }
 void members(auto& archive, Is<MutationItem> auto& value) {
   auto& [number, kind, conversation, seq, body, base_revision, ranges, until, on, name, text] = value;

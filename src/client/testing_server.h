@@ -379,6 +379,7 @@ class TestingServer {
     made.set_server_time(welcome.server_time);
     made.set_user(welcome.user.value);
     made.set_device(welcome.device.value);
+    made.set_heads_wanted(welcome.heads_wanted);
   }
   static void put(const replica::SyncAnswer& answer, pb::ServerFrame& out) {
     to_pb(answer.page, *out.mutable_sync());
@@ -393,7 +394,10 @@ class TestingServer {
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {
     out.mutable_heartbeat()->set_head(answer.head.value);
     out.mutable_heartbeat()->set_server_time(answer.server_time);
+    out.mutable_heartbeat()->set_heads_wanted(answer.heads_wanted);
   }
+  static void put(const HeadsPage& page, pb::ServerFrame& out) { to_pb(page, *out.mutable_heads()); }
+  static void put(const replica::HeadNotice&, pb::ServerFrame&) {}
   static void put(const replica::Push& push, pb::ServerFrame& out) {
     for (const PushItem& item : push.items) {
       pb::PushItem& made = *out.mutable_push()->add_items();

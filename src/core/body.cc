@@ -44,6 +44,7 @@ Digest digest_of_body(const Body& body) {
 void erase_content(Entry& message) {
   message.body = Body();
   message.mentions.clear();
+  message.mention_all = false;
   message.reply_to = Seq();
 }
 

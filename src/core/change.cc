@@ -7,6 +7,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/group_rights.h"
+#include "core/mentions.h"
 #include "core/mutation_parts.h"
 #include "core/unread.h"
 #include "core/visibility.h"
@@ -63,6 +64,23 @@ bool shows_in_list(const Sight& sight, const Entry& entry, const Entry& before) 
   return previewed || counted;
 }
 
+/// In a large group those whom the message mentions have to learn of the change by their index.
+void tell_mentioned(Draft& draft, const Entry& before, Notice notice, std::vector<Notice>& notices) {
+  notice.large = true;
+  std::vector<UserId> told = before.mentions;
+  std::ranges::sort(told);
+  const auto repeated = std::ranges::unique(told);
+  told.erase(repeated.begin(), repeated.end());
+  for (const UserId& user : told) {
+    const UserConversation* row = draft.user_conversation(user, notice.conversation);
+    if (row == nullptr || !row->in_period()) continue;
+    Receiver receiver = draft.touch_state(user, notice.conversation, notice.entry.get());
+    draft.add_summary(receiver, notice.conversation);
+    notice.receivers.push_back(std::move(receiver));
+  }
+  notices.push_back(std::move(notice));
+}
+
 /// Everybody in period gets the entry; an edit's with the new body, if he may see the message at all.
 void tell_members(Draft& draft, const Conversation& conversation, const Entry& before, const Entry& after,
                   const std::shared_ptr<const Entry>& entry, std::vector<Notice>& notices) {
@@ -75,6 +93,8 @@ void tell_members(Draft& draft, const Conversation& conversation, const Entry& b
   }
   Notice seen{conversation.id, full, draft.round(), {}};
   Notice unseen{conversation.id, entry, draft.round(), {}};
+  // In a large group not everybody is asked whether he may see the message: without its text, devices ask for it.
+  if (conversation.large) return tell_mentioned(draft, before, std::move(unseen), notices);
   for (const Member& member : conversation.members) {
     Receiver receiver = draft.touch_state(member.user, conversation.id, entry.get());
     UserConversation& row = draft.edit_row(member.user, conversation.id);
@@ -130,6 +150,7 @@ Changed change(Draft& draft, const Changing& what, const Entry& before, Entry af
   const auto entry = draft.append(what.id, std::move(made));
   if (after.state == MessageState::edited) after.revision = entry->seq;
   draft.change(what.id, after, entry->seq);
+  if (after.dead()) note_mention_of_all(draft, what.id, after);
 
   std::vector<Notice> notices;
   if (const Conversation* conversation = draft.conversation(what.id)) {

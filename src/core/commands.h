@@ -27,6 +27,7 @@ struct SendCommand {
   std::vector<UserId> mentions;
   Priority priority = Priority::normal;
   bool admin = false;  // needs no client time
+  bool mention_all = false;
 };
 
 struct ReadCommand {
@@ -325,6 +326,8 @@ struct LoginReply {
   Cursor head;
   std::uint64_t behind = 0;
   std::uint64_t highest_mutation = 0;
+  std::vector<ConversationId> large_groups = {};
+  std::uint64_t large_digest = 0;
 };
 
 struct UserReply {
@@ -374,6 +377,20 @@ struct Writes {
   std::vector<Conversation> conversations;
   std::vector<std::pair<UserId, UserHead>> users;
   std::vector<UserRow> rows;
+  /// A member of a large group; `in` false: no longer.
+  struct LargeMember {
+    ConversationId conversation;
+    Member member;
+    bool in = true;
+  };
+  std::vector<LargeMember> large_members;
+  /// A conversation became, or is no longer, large to a user.
+  struct LargeGroup {
+    UserId user;
+    ConversationId conversation;
+    bool large = true;
+  };
+  std::vector<LargeGroup> large_groups;
   std::vector<std::pair<UserId, UserObject>> objects;
   std::vector<std::pair<UserId, std::string>> dropped_objects;  // by name, with nothing left of them
   std::vector<Tombstone> tombstones;
@@ -398,6 +415,7 @@ struct Receiver {
   bool mentioned = false;
   std::shared_ptr<const Change> summary;  // where his state changed otherwise than by the entry itself
   std::shared_ptr<const std::vector<UserObject>> objects = nullptr;  // those that changed
+  std::optional<bool> large = std::nullopt;  // whether the conversation is large to him from here on
 };
 
 struct Notice {
@@ -406,6 +424,7 @@ struct Notice {
   std::uint64_t round = 0;
   std::vector<Receiver> receivers;
   std::shared_ptr<const Entry> dead = nullptr;  // the marker of a message whose body nobody may be told again
+  bool large = false;  // the entry also goes to who has the large group open, and its sender's other devices
 };
 
 /// A session that a decision has ended: its link is told before the decision's answer is given.

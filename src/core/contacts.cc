@@ -16,6 +16,7 @@ Result<std::vector<UserId>> members_seen_by(View& view, const UserId& user, cons
   if (parsed.kind == ConversationKind::single && !parsed.self() && blocks(view, parsed.peer_of(user), user))
     return fail(ErrorCode::BLOCKED, std::string(field));
   std::vector<UserId> members;
+  if (conversation->large) return members;  // what is said in passing there would be told to too many
   for (const Member& member : conversation->members) members.push_back(member.user);
   return members;
 }

@@ -1,9 +1,12 @@
 #include "core/draft.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
+#include "core/large_group.h"
 #include "core/reads.h"
 
 namespace tidemark {
@@ -37,7 +40,10 @@ UserHead& Draft::edit_user(const UserId& user) {
 
 UserConversation& Draft::edit_row(const UserId& user, const ConversationId& id) {
   DraftedUser& owner = drafted(user);
-  if (UserConversation* row = find_row(owner, id)) return *row;
+  if (UserConversation* row = find_row(owner, id)) {
+    complete(*this, *row);
+    return *row;
+  }
   if (const UserConversation* stored = base_.user_conversation(user, id)) return owner.rows.emplace_back(*stored);
   UserConversation& row = owner.rows.emplace_back();
   row.conversation = id;
@@ -67,6 +73,8 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   entry.ord = head.ord + (entry.countable() ? 1 : 0);
   entry.top = entry.countable() ? entry.seq : head.top;
   entry.server_time = std::max(head.server_time, context_.now_ms);
+  entry.top_time = entry.countable() ? entry.server_time : head.top_time;
+  entry.touch = entry.target ? entry.seq : head.touch;
   entry.epoch = epoch().number;
   entry.round = round();
   TM_CHECK(entry.seq > head.seq || base_.failure(), "a log only grows");
@@ -110,8 +118,12 @@ Receiver Draft::touch_head(const UserId& user, const ConversationId& id, const E
     if (entry.countable()) row.cleared = std::max(row.cleared, entry.seq - 1);
     for (const Period& period : row.periods) row.cleared = std::max(row.cleared, period.leave);
   }
-  row.sort_time = std::max(entry.server_time, owner.head.sort_time + 1);
-  owner.head.sort_time = row.sort_time;
+  if (row.large) {
+    row.sort_time = entry.server_time;
+  } else {
+    row.sort_time = std::max(entry.server_time, owner.head.sort_time + 1);
+    owner.head.sort_time = row.sort_time;
+  }
   return {user, owner.before, mark, row.sort_time, false, nullptr};
 }
 
@@ -131,6 +143,40 @@ void Draft::add_summary(Receiver& receiver, const ConversationId& id) {
   if (!receiver.to) return;
   receiver.summary =
       std::make_shared<const Change>(change_of(*this, context_.params, receiver.user, edit_row(receiver.user, id)));
+}
+
+void Draft::set_large(const UserId& user, const ConversationId& id, bool large) {
+  UserConversation& row = edit_row(user, id);
+  if (std::exchange(row.large, large) == large) return;
+  UserHead& head = edit_user(user);
+  head.large_groups = large ? head.large_groups + 1 : std::max(head.large_groups, 1U) - 1;
+  auto& all = writes_.large_groups;
+  std::erase_if(all, [&](const auto& each) { return each.user == user && each.conversation == id; });
+  all.push_back({user, id, large});
+}
+
+void Draft::put_large_member(const ConversationId& id, const Member& member, bool in) {
+  auto& all = writes_.large_members;
+  std::erase_if(all, [&](const auto& each) { return each.conversation == id && each.member.user == member.user; });
+  all.push_back({id, member, in});
+}
+
+void Draft::members(const ConversationId& id, const Member& after, const std::function<bool(const Member&)>& visit) {
+  std::map<UserId, const Writes::LargeMember*> drafted;
+  for (const Writes::LargeMember& each : writes_.large_members)
+    if (each.conversation == id) drafted[each.member.user] = &each;
+  const auto place = [](const Member& member) { return std::tie(member.join, member.user); };
+  std::vector<Member> made;
+  for (const auto& [user, each] : drafted)
+    if (each->in && place(each->member) > place(after)) made.push_back(each->member);
+  std::ranges::sort(made, {}, place);
+  auto next = made.begin();
+  bool going = true;
+  base_.members(id, after, [&](const Member& stored) {
+    for (; going && next != made.end() && place(*next) < place(stored); ++next) going = visit(*next);
+    return going && (drafted.contains(stored.user) || (going = visit(stored)));
+  });
+  for (; going && next != made.end(); ++next) going = visit(*next);
 }
 
 Receiver Draft::touch_objects(const UserId& user) {
@@ -175,10 +221,7 @@ const Conversation* Draft::conversation(const ConversationId& id) {
 
 LineHead Draft::line(const ConversationId& id) {
   for (auto made = writes_.entries.rbegin(); made != writes_.entries.rend(); ++made)
-    if (made->first == id) {
-      const Entry& last = *made->second;
-      return {last.seq, last.ord, last.top, last.server_time, last.epoch};
-    }
+    if (made->first == id) return head_after(*made->second);
   return base_.line(id);
 }
 
@@ -240,7 +283,10 @@ UserHead Draft::user(const UserId& user) {
 
 const UserConversation* Draft::user_conversation(const UserId& user, const ConversationId& id) {
   if (const auto found = user_index_.find(user); found != user_index_.end())
-    if (const UserConversation* row = find_row(*found->second, id)) return row;
+    if (UserConversation* row = find_row(*found->second, id)) {
+      complete(*this, *row);
+      return row;
+    }
   return base_.user_conversation(user, id);
 }
 

@@ -20,6 +20,10 @@ class Draft final : public View {
   Conversation& edit_conversation(const ConversationId& id);
   /// The object of `what`'s name as it stands, or `what` as it is given.
   UserObject& edit_object(const UserId& user, UserObject what);
+  /// Whether the conversation is large to the user: see UserConversation::large.
+  void set_large(const UserId& user, const ConversationId& id, bool large);
+  /// The row of a member of a large group; `in` false: it goes.
+  void put_large_member(const ConversationId& id, const Member& member, bool in);
   void set_last_group(std::uint64_t number) { writes_.last_group = number; }
   Writes& writes() { return writes_; }
 
@@ -62,6 +66,13 @@ class Draft final : public View {
                const std::function<bool(Seq, Seq)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
     base_.left(id, from, visit);
+  }
+  void members(const ConversationId& id, const Member& after,
+               const std::function<bool(const Member&)>& visit) override;
+  // Nobody lists what he has just changed.
+  void large_groups(const UserId& user, const ConversationId& after,
+                    const std::function<bool(const ConversationId&)>& visit) override {
+    base_.large_groups(user, after, visit);
   }
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;
 
-const auto nobody = [](const UserId&) { return false; };
-
 bool changes_policy(const ChangeGroupCommand& command) {
   return command.add || command.send || command.join || command.newcomers;
 }
@@ -50,12 +48,11 @@ ConfigChange difference(const Conversation& group, const ChangeGroupCommand& com
   return change;
 }
 
-/// A present member by his id.
-Result<const Member*> member_named(const Conversation& group, const UserId& user) {
+Result<Member> member_named(View& view, const Conversation& group, const UserId& user) {
   TM_TRY(check_user_id(user, "user"));
-  const Member* member = group.member(user);
-  if (member == nullptr) return fail(ErrorCode::USER_NOT_FOUND, "user", "Not in this group.");
-  return member;
+  std::optional<Member> member = member_of(view, group, user);
+  if (!member) return fail(ErrorCode::USER_NOT_FOUND, "user", "Not in this group.");
+  return *std::move(member);
 }
 
 }  // namespace
@@ -72,7 +69,7 @@ Result<Decision> decide_change_group(View& view, const ChangeGroupCommand& comma
     group.policy = change.policy.value_or(group.policy);
     group.data = change.data.value_or(group.data);
     const auto entry = append_config(draft, act_of(command), change);
-    notices.push_back(tell_all(draft, command.conversation, entry, users_of(group), nobody));
+    notices.push_back(tell_all(draft, group, entry));
   }
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
@@ -80,15 +77,16 @@ Result<Decision> decide_change_group(View& view, const ChangeGroupCommand& comma
 Result<Decision> decide_set_role(View& view, const SetRoleCommand& command, const Context& context) {
   TM_ASSIGN(const Conversation* before, own_group(view, command.user, command.conversation));
   TM_TRY(check_right(*before, command.user, Right::set_role));
-  TM_ASSIGN(const Member* member, member_named(*before, command.member));
+  TM_ASSIGN(const Member member, member_named(view, *before, command.member));
   if (command.member == command.user && command.role != Role::owner)
     return fail(ErrorCode::FORBIDDEN, "role", "Make somebody else the owner first.");
   Draft draft(view, context);
   std::vector<Notice> notices;
-  if (member->role != command.role) {
-    notices.push_back(give_role(draft, act_of(command), command.member, command.role));
+  if (member.role != command.role) {
+    notices.push_back(give_role(draft, act_of(command), member, command.role));
     // A group has one owner.
-    if (command.role == Role::owner) notices.push_back(give_role(draft, act_of(command), command.user, Role::admin));
+    if (command.role == Role::owner)
+      notices.push_back(give_role(draft, act_of(command), *before->member(command.user), Role::admin));
   }
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
@@ -96,8 +94,8 @@ Result<Decision> decide_set_role(View& view, const SetRoleCommand& command, cons
 Result<Decision> decide_mute_member(View& view, const MuteMemberCommand& command, const Context& context) {
   TM_ASSIGN(const Conversation* before, own_group(view, command.user, command.conversation));
   TM_TRY(check_right(*before, command.user, Right::mute));
-  TM_ASSIGN(const Member* member, member_named(*before, command.member));
-  TM_TRY(check_outranks(*before, command.user, *member, "user"));
+  TM_ASSIGN(const Member member, member_named(view, *before, command.member));
+  TM_TRY(check_outranks(*before, command.user, member, "user"));
   if (command.until < 0 || command.until > kTimeMax)
     return fail(ErrorCode::OUT_OF_RANGE, "until", "A server time in milliseconds, or 0.");
   Draft draft(view, context);
@@ -109,8 +107,8 @@ Result<Decision> decide_mute_member(View& view, const MuteMemberCommand& command
     std::erase_if(group.mutes, [&](const Mute& mute) { return mute.user == command.member || mute.until <= now_ms; });
     if (until != 0) group.mutes.push_back({command.member, until});
     const auto entry =
-        append_member(draft, act_of(command), {MemberAction::muted, {command.member}, member->role, Seq(), until});
-    notices.push_back(tell_all(draft, command.conversation, entry, users_of(group), nobody));
+        append_member(draft, act_of(command), {MemberAction::muted, {command.member}, member.role, Seq(), until});
+    notices.push_back(tell_all(draft, group, entry));
   }
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
@@ -126,15 +124,18 @@ Result<Decision> decide_dissolve_group(View& view, const DissolveGroupCommand& c
   const auto entry = append_config(draft, act_of(command), std::move(change));
   group.dissolved = entry->seq;
   group.mutes.clear();
-  for (const Member& member : group.members) {
-    UserConversation& row = draft.edit_row(member.user, command.conversation);
-    row.periods.back().leave = entry->seq;
-    row.role = Role::member;
-    row.unread_flag = false;
-  }
+  std::vector<UserId> concerned;
+  // The rows of a large group's members follow its log by themselves.
+  if (!group.large)
+    for (const Member& member : group.members) {
+      UserConversation& row = draft.edit_row(member.user, command.conversation);
+      row.periods.back().leave = entry->seq;
+      row.role = Role::member;
+      row.unread_flag = false;
+      concerned.push_back(member.user);
+    }
   std::vector<Notice> notices;
-  const auto everybody = [](const UserId&) { return true; };
-  notices.push_back(tell_all(draft, command.conversation, entry, users_of(group), everybody));
+  notices.push_back(tell_all(draft, group, entry, concerned));
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
 

@@ -1,10 +1,13 @@
 #include "core/group_parts.h"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "core/conversation_id.h"
 #include "core/group_rights.h"
+#include "core/large_group.h"
 #include "core/planted.h"
 #include "core/registered.h"
 #include "core/unread.h"
@@ -50,7 +53,7 @@ Result<const Conversation*> own_group(View& view, const UserId& user, const Conv
   if (row == nullptr || group == nullptr || parsed.kind != ConversationKind::group)
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (!row->in_period()) return std::unexpected(no_longer_in(*group, *row));
-  TM_CHECK(group->member(user) != nullptr, "who is in period is a member");
+  TM_CHECK(group->large || group->member(user) != nullptr, "who is in period is a member");
   return group;
 }
 
@@ -63,21 +66,37 @@ Result<const Conversation*> any_group(View& view, const ConversationId& id) {
   return group;
 }
 
+std::optional<Member> member_of(View& view, const Conversation& conversation, const UserId& user) {
+  if (const Member* member = conversation.member(user)) return *member;
+  if (!conversation.large) return std::nullopt;
+  const UserConversation* row = view.user_conversation(user, conversation.id);
+  if (row == nullptr || !row->in_period()) return std::nullopt;
+  return Member{user, row->role, row->periods.back().join};
+}
+
 Result<std::vector<UserId>> checked_users(View& view, const std::vector<UserId>& users, std::string_view field,
                                           const CoreParams& params) {
   std::vector<UserId> once;
+  std::unordered_set<UserId> known;
   for (const UserId& user : users) {
     TM_TRY(check_user_id(user, field));
     TM_TRY(check_registered(view, params, user, field));
-    if (std::ranges::find(once, user) == once.end()) once.push_back(user);
+    if (known.insert(user).second) once.push_back(user);
   }
   return once;
 }
 
-Result<void> check_size(std::size_t members, std::string_view field, const CoreParams& params) {
-  if (members <= params.small_max) return {};
+Result<void> check_named(std::size_t users, std::string_view field, const CoreParams& params) {
+  if (users == 0) return fail(ErrorCode::MALFORMED, std::string(field), "Name at least one user.");
+  if (users <= params.members_per_call) return {};
   return fail(ErrorCode::LIMIT_REACHED, std::string(field),
-              "A group has at most " + std::to_string(params.small_max) + " members.");
+              "At most " + std::to_string(params.members_per_call) + " at once.");
+}
+
+Result<void> check_size(std::size_t members, std::string_view field, const CoreParams& params) {
+  if (members <= params.large_max) return {};
+  return fail(ErrorCode::LIMIT_REACHED, std::string(field),
+              "A group has at most " + std::to_string(params.large_max) + " members.");
 }
 
 Result<void> check_title(const std::string& title, const CoreParams& params) {
@@ -111,36 +130,68 @@ std::shared_ptr<const Entry> append_config(Draft& draft, const GroupAct& act, Co
   return draft.append(act.id, std::move(entry));
 }
 
-std::vector<UserId> users_of(const Conversation& group) {
-  std::vector<UserId> users;
-  for (const Member& member : group.members) users.push_back(member.user);
-  return users;
+Notice tell_all(Draft& draft, const Conversation& group, const std::shared_ptr<const Entry>& entry,
+                const std::vector<UserId>& concerned) {
+  Notice notice{group.id, entry, draft.round(), {}};
+  notice.large = group.large;
+  const auto tell = [&](const UserId& user, bool whole) {
+    Receiver receiver = draft.touch_state(user, group.id, entry.get());
+    if (whole) draft.add_summary(receiver, group.id);
+    notice.receivers.push_back(std::move(receiver));
+  };
+  const auto is_concerned = [&](const UserId& user) { return std::ranges::find(concerned, user) != concerned.end(); };
+  if (!group.large)
+    for (const Member& member : group.members)
+      if (!is_concerned(member.user)) tell(member.user, false);
+  for (const UserId& user : concerned) tell(user, true);
+  return notice;
 }
+
+namespace {
+
+void put_member(Draft& draft, Conversation& group, const Member& member) {
+  if (group.large) draft.put_large_member(group.id, member, true);
+  if (!group.large || member.role != Role::member) group.members.push_back(member);
+}
+
+/// A large group's newcomers alone have something to be told.
+Receiver greet(Draft& draft, const UserId& user, const Entry& entry, const ConversationId& id) {
+  draft.touch_state(user, id, &entry);
+  Receiver receiver = draft.touch_head(user, id, entry);
+  settle_floor(draft, user, draft.line(id), draft.edit_row(user, id));
+  draft.add_summary(receiver, id);
+  return receiver;
+}
+
+}  // namespace
 
 Notice join(Draft& draft, const GroupAct& act, const std::vector<UserId>& users, Role first) {
   Conversation& group = draft.edit_conversation(act.id);
+  std::vector<UserId> before;
+  if (!group.large)
+    for (const Member& member : group.members) before.push_back(member.user);
   const Seq at = next_seq(draft, act.id);
   const Seq visible_from = visible_from_at_join(draft, group, at);
+  group.size += users.size();
   for (const UserId& user : users) {
     const Role role = user == users.front() ? first : Role::member;
-    group.members.push_back({user, role, at});
+    put_member(draft, group, {user, role, at});
     UserConversation& row = draft.edit_row(user, act.id);
     if (planted(Fault::one_visible_from) && !row.periods.empty())
       row.periods.back().leave = Seq();
     else
       row.periods.push_back({at, Seq(), visible_from});
     row.role = role;
+    if (group.large) draft.set_large(user, act.id, true);
   }
   const auto entry = append_member(draft, act, {MemberAction::joined, users, Role::member, visible_from});
   TM_CHECK(entry->seq == at, "the join is the next entry");
   Notice notice{act.id, entry, draft.round(), {}};
-  for (const Member& member : group.members) {
-    Receiver receiver = draft.touch_state(member.user, act.id, entry.get());
-    if (std::ranges::find(users, member.user) != users.end()) {
-      receiver = draft.touch_head(member.user, act.id, *entry);
-      settle_floor(draft, member.user, draft.line(act.id), draft.edit_row(member.user, act.id));
-      draft.add_summary(receiver, act.id);
-    }
+  notice.large = group.large;
+  for (const UserId& user : before) notice.receivers.push_back(draft.touch_state(user, act.id, entry.get()));
+  for (const UserId& user : users) {
+    Receiver receiver = greet(draft, user, *entry, act.id);
+    if (group.large) receiver.large = true;
     notice.receivers.push_back(std::move(receiver));
   }
   return notice;
@@ -148,39 +199,113 @@ Notice join(Draft& draft, const GroupAct& act, const std::vector<UserId>& users,
 
 void take_out(Draft& draft, const GroupAct& act, const UserId& user, std::vector<Notice>& notices) {
   Conversation& group = draft.edit_conversation(act.id);
-  std::vector<UserId> receivers = users_of(group);
-  if (planted(Fault::fan_out_to_present)) std::erase(receivers, user);
   const MemberAction action = user == act.by ? MemberAction::left : MemberAction::removed;
   const auto entry = append_member(draft, act, {action, {user}, Role::member, Seq()});
   std::erase_if(group.members, [&](const Member& member) { return member.user == user; });
+  TM_CHECK(group.size > 0 || draft.failure(), "who is in it is counted");
+  group.size = std::max<std::uint64_t>(group.size, 1) - 1;
   UserConversation& row = draft.edit_row(user, act.id);
+  if (group.large) draft.put_large_member(act.id, {user, row.role, row.periods.back().join}, false);
+  draft.set_large(user, act.id, false);
   row.periods.back().leave = entry->seq;
   row.role = Role::member;
   row.unread_flag = false;
-  notices.push_back(tell_all(draft, act.id, entry, receivers, [&](const UserId& each) { return each == user; }));
+  const bool told = !planted(Fault::fan_out_to_present);
+  notices.push_back(tell_all(draft, group, entry, told ? std::vector<UserId>{user} : std::vector<UserId>()));
+  if (group.large && told) notices.back().receivers.back().large = false;
   pass_on(draft, act.id, notices);
+  follow_size(draft, act, notices);
 }
 
-Notice give_role(Draft& draft, const GroupAct& act, const UserId& user, Role role) {
+Notice give_role(Draft& draft, const GroupAct& act, Member member, Role role) {
   Conversation& group = draft.edit_conversation(act.id);
-  const auto member = std::ranges::find(group.members, user, &Member::user);
-  TM_CHECK(member != group.members.end(), "roles are for members");
-  member->role = role;
+  const UserId& user = member.user;
+  member.role = role;
+  if (group.large) {
+    draft.put_large_member(act.id, member, true);
+    std::erase_if(group.members, [&](const Member& each) { return each.user == user; });
+    if (role != Role::member) group.members.push_back(member);
+    std::ranges::sort(group.members, {}, [](const Member& each) { return std::tie(each.join, each.user); });
+  } else {
+    const auto known = std::ranges::find(group.members, user, &Member::user);
+    TM_CHECK(known != group.members.end(), "roles are for members");
+    known->role = role;
+  }
   draft.edit_row(user, act.id).role = role;
   // Nobody could take it from an owner again.
   if (role == Role::owner) std::erase_if(group.mutes, [&](const Mute& mute) { return mute.user == user; });
   const auto entry = append_member(draft, act, {MemberAction::role, {user}, role, Seq()});
-  return tell_all(draft, act.id, entry, users_of(group), [&](const UserId& each) { return each == user; });
+  return tell_all(draft, group, entry, {user});
 }
 
 void pass_on(Draft& draft, const ConversationId& id, std::vector<Notice>& notices) {
   const Conversation& group = *draft.conversation(id);
   const auto with_role = [&](Role role) { return std::ranges::find(group.members, role, &Member::role); };
-  if (group.members.empty() || with_role(Role::owner) != group.members.end()) return;
-  auto heir = with_role(Role::admin);
-  if (heir == group.members.end()) heir = group.members.begin();
-  const UserId user = heir->user;
-  notices.push_back(give_role(draft, {id, user, DeviceId()}, user, Role::owner));
+  if (with_role(Role::owner) != group.members.end()) return;
+  std::optional<Member> heir;  // nothing: nobody is left
+  if (const auto admin = with_role(Role::admin); admin != group.members.end()) {
+    heir = *admin;
+  } else if (!group.large) {
+    if (!group.members.empty()) heir = group.members.front();
+  } else {
+    draft.members(id, Member(), [&](const Member& eldest) {
+      heir = eldest;
+      return false;
+    });
+  }
+  if (heir) notices.push_back(give_role(draft, {id, heir->user, DeviceId()}, *heir, Role::owner));
+}
+
+namespace {
+
+void become_large(Draft& draft, Conversation& group) {
+  for (const Member& member : group.members) {
+    draft.put_large_member(group.id, member, true);
+    draft.set_large(member.user, group.id, true);
+  }
+  std::erase_if(group.members, [](const Member& member) { return member.role == Role::member; });
+}
+
+void become_small(Draft& draft, Conversation& group, const std::vector<Member>& members) {
+  for (const Member& member : members) {
+    draft.put_large_member(group.id, member, false);
+    draft.set_large(member.user, group.id, false);
+  }
+  group.members = members;
+}
+
+}  // namespace
+
+void follow_size(Draft& draft, const GroupAct& act, std::vector<Notice>& notices) {
+  Conversation& group = draft.edit_conversation(act.id);
+  const bool large = counts_as_large(group.large, group.size, draft.context().params.small_max);
+  if (large == group.large) return;
+  std::vector<Member> members = group.members;
+  if (group.large) {
+    members.clear();
+    draft.members(act.id, Member(), [&](const Member& member) {
+      members.push_back(member);
+      return true;
+    });
+  }
+  ConfigChange change;
+  change.large = large;
+  const auto entry = append_config(draft, act, std::move(change));
+  group.large = large;
+  if (large)
+    become_large(draft, group);
+  else
+    become_small(draft, group, members);
+  Notice notice{act.id, entry, draft.round(), {}};
+  for (const Member& member : members) {
+    Receiver receiver = draft.touch_state(member.user, act.id, entry.get());
+    // In small conversations the order by mark is the order of the list.
+    if (!large) receiver = draft.touch_head(member.user, act.id, *entry);
+    draft.add_summary(receiver, act.id);
+    receiver.large = large;
+    notice.receivers.push_back(std::move(receiver));
+  }
+  notices.push_back(std::move(notice));
 }
 
 Decision finish_group(Draft&& draft, const ConversationId& id, std::vector<Notice> notices) {

@@ -27,9 +27,13 @@ Result<const Conversation*> own_group(View& view, const UserId& user, const Conv
 /// The group for an operator. CONVERSATION_NOT_FOUND, CONVERSATION_CLOSED.
 Result<const Conversation*> any_group(View& view, const ConversationId& id);
 
+/// A present member by his id; nothing: he is none.
+std::optional<Member> member_of(View& view, const Conversation& conversation, const UserId& user);
+
 /// The users each once, in their order; checked, and known where users are registered.
 Result<std::vector<UserId>> checked_users(View& view, const std::vector<UserId>& users, std::string_view field,
                                           const CoreParams& params);
+Result<void> check_named(std::size_t users, std::string_view field, const CoreParams& params);
 Result<void> check_size(std::size_t members, std::string_view field, const CoreParams& params);
 Result<void> check_title(const std::string& title, const CoreParams& params);
 Result<void> check_newcomers(HistoryForNewcomers newcomers, std::uint32_t last, const CoreParams& params);
@@ -40,19 +44,10 @@ std::int64_t group_time(Draft& draft, const ConversationId& id);
 std::shared_ptr<const Entry> append_member(Draft& draft, const GroupAct& act, MemberChange change);
 std::shared_ptr<const Entry> append_config(Draft& draft, const GroupAct& act, ConfigChange change);
 
-std::vector<UserId> users_of(const Conversation& group);
-/// An entry that these receive; those for whom `concerned` holds with the whole of their own state.
-template <typename Concerned>
-Notice tell_all(Draft& draft, const ConversationId& id, const std::shared_ptr<const Entry>& entry,
-                const std::vector<UserId>& receivers, Concerned concerned) {
-  Notice notice{id, entry, draft.round(), {}};
-  for (const UserId& user : receivers) {
-    Receiver receiver = draft.touch_state(user, id, entry.get());
-    if (concerned(user)) draft.add_summary(receiver, id);
-    notice.receivers.push_back(std::move(receiver));
-  }
-  return notice;
-}
+/// An entry that everybody in the group receives, and those concerned besides, with the whole of their own state. In a
+/// large group it touches the index of those alone.
+Notice tell_all(Draft& draft, const Conversation& group, const std::shared_ptr<const Entry>& entry,
+                const std::vector<UserId>& concerned = {});
 
 /// Appends the joining entry, opens the periods and tells everybody in period, the newcomers with their summary. The
 /// first of them gets the role `first`.
@@ -60,7 +55,9 @@ Notice join(Draft& draft, const GroupAct& act, const std::vector<UserId>& users,
 /// Closes the period of a member by an entry that he still receives. Somebody else becomes owner if he was it.
 void take_out(Draft& draft, const GroupAct& act, const UserId& user, std::vector<Notice>& notices);
 /// Gives a member another role, by an entry.
-Notice give_role(Draft& draft, const GroupAct& act, const UserId& user, Role role);
+Notice give_role(Draft& draft, const GroupAct& act, Member member, Role role);
+/// A group that has grown, or shrunk, beyond what its mode is for changes it, by an entry that touches everybody once.
+void follow_size(Draft& draft, const GroupAct& act, std::vector<Notice>& notices);
 /// When there is no owner, the eldest admin, or else the eldest member, takes the group over.
 void pass_on(Draft& draft, const ConversationId& id, std::vector<Notice>& notices);
 

@@ -8,8 +8,9 @@ namespace tidemark {
 
 Result<void> check_right(const Conversation& group, const UserId& user, Right right) {
   const Member* member = group.member(user);
-  TM_CHECK(member != nullptr, "rights are a member's");
-  if (member->role >= least_role(right, group.policy)) return {};
+  TM_CHECK(member != nullptr || group.large, "rights are a member's");
+  const Role role = member != nullptr ? member->role : Role::member;
+  if (role >= least_role(right, group.policy)) return {};
   return fail(ErrorCode::FORBIDDEN, "conversation_id");
 }
 

@@ -6,7 +6,8 @@
 
 namespace tidemark {
 
-enum class Right : std::uint8_t { write, add, remove, mute, rename, set_policy, set_role, dissolve };
+/// mention_all: in a large group; in a small one everybody may.
+enum class Right : std::uint8_t { write, add, remove, mute, rename, mention_all, set_policy, set_role, dissolve };
 
 /// The least role that has the right. Whoever acts on another member needs, besides, a higher role than that one's.
 constexpr Role least_role(Right right, const GroupPolicy& policy) {
@@ -19,6 +20,7 @@ constexpr Role least_role(Right right, const GroupPolicy& policy) {
     case Right::remove:
     case Right::mute:
     case Right::rename:
+    case Right::mention_all:
       return Role::admin;
     case Right::set_policy:
     case Right::set_role:
@@ -28,7 +30,7 @@ constexpr Role least_role(Right right, const GroupPolicy& policy) {
   return Role::owner;
 }
 
-/// FORBIDDEN when the present member's role has not the right.
+/// FORBIDDEN when a present member's role has not the right.
 Result<void> check_right(const Conversation& group, const UserId& user, Right right);
 
 /// FORBIDDEN with `field` when the other's role is not lower than the member's own.

@@ -1,10 +1,12 @@
 // Conversations as their user sees them: the summary of one, and the list by time.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
 #include "core/conversation_id.h"
 #include "core/group_rights.h"
+#include "core/mentions.h"
 #include "core/preview.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
@@ -69,6 +71,7 @@ Mark first_mark_below(View& view, const UserId& user, std::int64_t sort_time, co
     Mark next;
     bool next_is_below = true;
     view.by_head_mark(user, Mark(0), middle, Direction::down, [&](const UserConversation& row) {
+      if (row.large) return true;
       next = row.head_mark;
       next_is_below = listed_below(row, sort_time, conversation);
       return false;
@@ -82,19 +85,35 @@ Mark first_mark_below(View& view, const UserId& user, std::int64_t sort_time, co
   return below;
 }
 
+/// Large groups stand in the list by their logs, not by marks: all of them are looked at.
+template <typename Take>
+void add_large_groups(View& view, const UserId& user, Take take) {
+  if (view.user(user).large_groups == 0) return;
+  view.large_groups(user, ConversationId(), [&](const ConversationId& id) {
+    if (const UserConversation* row = view.user_conversation(user, id); row != nullptr && row->large) take(*row);
+    return true;
+  });
+}
+
 Result<ConversationList> list_page(View& view, const CoreParams& params, const UserId& user, std::uint32_t asked,
                                    std::int64_t below_sort_time, const ConversationId& below_conversation) {
   TM_ASSIGN(const std::uint32_t limit, limit_of(asked, params.page_default, params.page_max));
   const bool from_top = below_sort_time == 0;
   const Mark from = from_top ? kNoEnd : first_mark_below(view, user, below_sort_time, below_conversation);
   std::vector<UserConversation> rows;
-  view.by_head_mark(user, Mark(0), from, Direction::down, [&](const UserConversation& row) {
+  const auto take = [&](const UserConversation& row) {
     if (!row.removed && (from_top || listed_below(row, below_sort_time, below_conversation))) rows.push_back(row);
+  };
+  view.by_head_mark(user, Mark(0), from, Direction::down, [&](const UserConversation& row) {
+    if (!row.large) take(row);
     return rows.size() <= limit;
   });
+  add_large_groups(view, user, take);
+  std::ranges::sort(rows, std::greater(),
+                    [](const UserConversation& row) { return std::tie(row.sort_time, row.conversation); });
   ConversationList list;
   if (rows.size() > limit) {
-    rows.pop_back();
+    rows.resize(limit);
     list.next_sort_time = rows.back().sort_time;
     list.next_conversation = rows.back().conversation;
   }
@@ -157,6 +176,11 @@ Change change_of(View& view, const CoreParams& params, const UserId& user, const
   change.removed = row.removed;
   change.muted_until = row.muted_until;
   change.pinned_at = row.pinned_at;
+  change.large = row.large;
+  const Mentioned mentions = mentioned({view, user, row});
+  change.mentions = mentions.count;
+  change.mentioned_at = mentions.first;
+  change.all_mentioned_at = mentions.by_all;
   bool self_chat = false;
   if (const Result<ParsedConversation> parsed = parse_conversation(row.conversation)) {
     change.kind = parsed->kind;

@@ -5,6 +5,7 @@
 #include "core/decide_parts.h"
 #include "core/device_policy.h"
 #include "core/draft.h"
+#include "core/large_group.h"
 #include "core/reads.h"
 #include "core/registered.h"
 #include "core/session.h"
@@ -50,6 +51,12 @@ LoginReply reply_of(View& view, const LoginCommand& command, const std::optional
   if (removed && reply.mode == Mode::delta && !command.cursor.empty()) reply.mode = Mode::reset;
   reply.head = {view.epoch(), mark, round};
   reply.behind = reply.mode == Mode::delta ? mark - command.cursor.mark : mark.value;
+  if (user.large_groups > 0)
+    view.large_groups(command.user, ConversationId(), [&](const ConversationId& id) {
+      reply.large_groups.push_back(id);
+      return true;
+    });
+  reply.large_digest = large_digest(view, command.user);
   if (!command.install.empty())
     reply.highest_mutation = mutations_of(view, command.user, command.device, command.install).highest;
   return reply;

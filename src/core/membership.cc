@@ -45,7 +45,7 @@ Result<Decision> made_before(View& view, const CreateGroupCommand& command, cons
   const ConversationId id = group_conversation(record.seq.value);
   const Conversation* group = view.conversation(id);
   if (group == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "idempotency_key");
-  if (command.by.empty() && group->member(command.creator) == nullptr)
+  if (command.by.empty() && !member_of(view, *group, command.creator))
     return fail(ErrorCode::NOT_MEMBER, "idempotency_key");
   return Decision{GroupReply{*group, view.line(id).seq, true}, {}, {}};
 }
@@ -75,7 +75,7 @@ bool was_removed(View& view, const ConversationId& id, const UserConversation& r
 Result<Decision> decide_create_group(View& view, const CreateGroupCommand& command, const Context& context) {
   TM_TRY(check_title(command.title, context.params));
   TM_TRY(check_newcomers(command.newcomers, command.newcomers_last, context.params));
-  TM_TRY(check_size(command.members.size() + 1, "members", context.params));
+  if (!command.members.empty()) TM_TRY(check_named(command.members.size(), "members", context.params));
   std::vector<UserId> users{command.creator};
   TM_ASSIGN(const std::vector<UserId> named, checked_users(view, command.members, "members", context.params));
   std::ranges::copy_if(named, std::back_inserter(users), [&](const UserId& user) { return user != command.creator; });
@@ -93,7 +93,9 @@ Result<Decision> decide_create_group(View& view, const CreateGroupCommand& comma
   group.policy.newcomers = command.newcomers;
   group.policy.newcomers_last = command.newcomers_last;
   std::vector<Notice> notices;
-  notices.push_back(join(draft, {id, asker_of(command), command.device}, users, Role::owner));
+  const GroupAct act{id, asker_of(command), command.device};
+  notices.push_back(join(draft, act, users, Role::owner));
+  follow_size(draft, act, notices);
   if (!command.idempotency_key.empty())
     draft.writes().dedup.emplace_back(once.keys.front(), DedupRecord{Seq(number), once.content});
   return finish_group(std::move(draft), id, std::move(notices));
@@ -103,11 +105,10 @@ Result<Decision> decide_add_members(View& view, const AddMembersCommand& command
   TM_ASSIGN(const Conversation* group, command.admin ? any_group(view, command.conversation)
                                                      : own_group(view, command.user, command.conversation));
   if (!command.admin) TM_TRY(check_right(*group, command.user, Right::add));
-  if (command.added.empty()) return fail(ErrorCode::MALFORMED, "users", "Name at least one user.");
-  TM_TRY(check_size(command.added.size(), "users", context.params));
+  TM_TRY(check_named(command.added.size(), "users", context.params));
   TM_ASSIGN(std::vector<UserId> users, checked_users(view, command.added, "users", context.params));
-  std::erase_if(users, [&](const UserId& user) { return group->member(user) != nullptr; });
-  TM_TRY(check_size(group->members.size() + users.size(), "users", context.params));
+  std::erase_if(users, [&](const UserId& user) { return member_of(view, *group, user).has_value(); });
+  TM_TRY(check_size(group->size + users.size(), "users", context.params));
 
   Draft draft(view, context);
   std::vector<Notice> notices;
@@ -115,6 +116,7 @@ Result<Decision> decide_add_members(View& view, const AddMembersCommand& command
   if (!users.empty()) {
     notices.push_back(join(draft, act_of(command), users));
     pass_on(draft, command.conversation, notices);
+    follow_size(draft, act_of(command), notices);
   }
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
@@ -133,13 +135,14 @@ Result<Decision> decide_join_group(View& view, const JoinGroupCommand& command, 
   if (!in && closed) return fail(ErrorCode::FORBIDDEN, "conversation_id", "Somebody in it has to add you.");
   if (!in && row != nullptr && was_removed(view, command.conversation, *row))
     return fail(ErrorCode::FORBIDDEN, "conversation_id", "You were removed; somebody in it has to add you.");
-  if (!in) TM_TRY(check_size(group->members.size() + 1, "conversation_id", context.params));
+  if (!in) TM_TRY(check_size(group->size + 1, "conversation_id", context.params));
 
   Draft draft(view, context);
   std::vector<Notice> notices;
   if (!in) {
     notices.push_back(join(draft, act_of(command), {command.user}));
     pass_on(draft, command.conversation, notices);
+    follow_size(draft, act_of(command), notices);
   }
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }
@@ -149,19 +152,20 @@ Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& com
   TM_ASSIGN(const Conversation* before, own_group(view, command.user, command.conversation));
   TM_TRY(check_user_id(command.removed, "user"));
   const bool leaves = command.user == command.removed;
-  const Member* removed = before->member(command.removed);
+  const std::optional<Member> removed = member_of(view, *before, command.removed);
   if (!leaves) {
     TM_TRY(check_right(*before, command.user, Right::remove));
-    if (removed != nullptr) TM_TRY(check_outranks(*before, command.user, *removed, "user"));
+    if (removed) TM_TRY(check_outranks(*before, command.user, *removed, "user"));
   }
   Draft draft(view, context);
   std::vector<Notice> notices;
-  if (removed != nullptr) take_out(draft, act_of(command), command.removed, notices);
+  if (removed) take_out(draft, act_of(command), command.removed, notices);
   GroupReply reply{*draft.conversation(command.conversation), draft.line(command.conversation).seq, false};
   if (leaves) {
     // How the group goes on is no longer the leaver's business.
     reply.group.members.clear();
     reply.group.mutes.clear();
+    reply.group.size = 0;
     reply.head = draft.user_conversation(command.user, command.conversation)->head_seq;
   }
   return std::move(draft).finish(std::move(reply), std::move(notices));
@@ -169,14 +173,13 @@ Result<Decision> decide_remove_member(View& view, const RemoveMemberCommand& com
 
 Result<Decision> decide_remove_members(View& view, const RemoveMembersCommand& command, const Context& context) {
   TM_ASSIGN(const Conversation* before, any_group(view, command.conversation));
-  if (command.removed.empty()) return fail(ErrorCode::MALFORMED, "users", "Name at least one user.");
-  TM_TRY(check_size(command.removed.size(), "users", context.params));
+  TM_TRY(check_named(command.removed.size(), "users", context.params));
   std::vector<UserId> users = command.removed;
-  std::erase_if(users, [&](const UserId& user) { return before->member(user) == nullptr; });
+  std::erase_if(users, [&](const UserId& user) { return !member_of(view, *before, user); });
   Draft draft(view, context);
   std::vector<Notice> notices;
   for (const UserId& user : users)
-    if (draft.conversation(command.conversation)->member(user) != nullptr)
+    if (member_of(draft, *draft.conversation(command.conversation), user))
       take_out(draft, act_of(command), user, notices);
   return finish_group(std::move(draft), command.conversation, std::move(notices));
 }

@@ -44,7 +44,9 @@ struct CoreParams {
   std::size_t setting_bytes_max = 4'096;
   std::size_t blocked_max = 1'000;
   // Groups.
-  std::size_t small_max = 200;
+  std::size_t small_max = 200;    // members of a group whose messages touch the index of each of them
+  std::size_t large_max = 200'000;  // members of any group
+  std::size_t members_per_call = 1'000;
   std::size_t title_bytes_max = 256;
   std::size_t newcomers_last_max = 1'000;
   std::size_t group_data_bytes_max = 4'096;
@@ -54,6 +56,7 @@ struct CoreParams {
   std::uint32_t sync_default = 200;
   std::uint32_t sync_max = 200;
   std::uint32_t recent_max = 50;
+  std::size_t heads_max = 200;  // large groups in one question, and conversations in its answer
   std::uint32_t unread_exact_max = 999;
   std::uint32_t hole_above = 1'000;  // a gap of more entries is answered by the newest page and a hole
   std::size_t sync_bytes_default = 262'144;

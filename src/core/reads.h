@@ -55,6 +55,30 @@ Result<HistoryPage> read_history(View& view, const CoreParams& params, const His
 /// One row as `user` sees it; MESSAGE_NOT_FOUND when unknown, foreign or hidden alike.
 Result<Entry> read_message(View& view, const UserId& user, const ConversationId& conversation, Seq seq);
 
+/// A device's question about its large groups (design, section 3).
+struct HeadsQuery {
+  UserId user;
+  std::vector<KnownHead> known;  // at most heads_max; what it knows of the groups asked about
+  // All large groups with numbers in (after, through] are asked about; empty: from the first, to the last.
+  ConversationId after;
+  ConversationId through;
+  bool only = false;  // of these only the ones named, which need not be large: whatever they are now
+};
+/// Those that differ from what is known, and those named that are large no more, or never were; what the user has no
+/// row of is left out.
+Result<HeadsPage> read_heads(View& view, const CoreParams& params, const HeadsQuery& query);
+
+struct MembersPage {
+  std::vector<Member> members;  // in order of joining
+  Member next_after;            // without user: that was all
+};
+/// NOT_MEMBER and CONVERSATION_NOT_FOUND as read_group.
+Result<MembersPage> read_members(View& view, const CoreParams& params, const UserId& user,
+                                 const ConversationId& conversation, std::uint32_t limit, const Member& after);
+/// Of any group, for an operator.
+Result<MembersPage> read_any_members(View& view, const CoreParams& params, const ConversationId& conversation,
+                                     std::uint32_t limit, const Member& after);
+
 /// The conversations of a user by (sort_time, conversation) descending, below the given place (0: from the top).
 Result<ConversationList> read_conversations(View& view, const CoreParams& params, const UserId& user,
                                             std::uint32_t limit, std::int64_t below_sort_time,

@@ -64,6 +64,10 @@ struct Change {
   bool removed = false;
   std::int64_t muted_until = 0;
   std::int64_t pinned_at = 0;
+  bool large = false;             // kept in step by heads (design, section 3); counts for the digest
+  std::uint32_t mentions = 0;     // unread messages that mention the user, as far as they are kept
+  Seq mentioned_at;               // the first of them; 0: none
+  Seq all_mentioned_at;           // the newest unread message that mentions everybody; 0: none
   std::string title;
   UserId peer;
   Preview preview;
@@ -89,6 +93,20 @@ struct SyncPage {
   Cursor next;                         // the cursor once the descent has reached the one given
   ConversationId resume_conversation;  // bodies "all": where the next page begins; empty: the run is complete
   Seq resume_after;
+};
+
+/// The present state of conversations whose heads a device asked for.
+struct HeadsPage {
+  std::vector<Change> changes;    // by number of the group, then what was named and is kept in step by marks
+  std::uint64_t digest = 0;       // of all the user's large groups
+  ConversationId next_after;      // not empty: there are more behind this one
+};
+
+/// One item of a device's vector of large groups.
+struct KnownHead {
+  ConversationId conversation;
+  Seq seq;  // of head_seq and touch_seq the greater; 0: nothing
+  bool operator==(const KnownHead&) const = default;
 };
 
 struct ConversationPage {

@@ -7,6 +7,7 @@
 #include "core/decide_parts.h"
 #include "core/draft.h"
 #include "core/group_rights.h"
+#include "core/mentions.h"
 #include "core/planted.h"
 #include "core/reads.h"
 #include "core/registered.h"
@@ -43,6 +44,7 @@ Digest content_of(const SendCommand& command) {
   out.varint(command.reply_to.value);
   out.varint(command.mentions.size());
   for (const UserId& user : command.mentions) out.string(user.value);
+  if (command.mention_all) out.u8(1);
   return digest_of({bytes_of(digest_of_body(command.body)), lists});
 }
 
@@ -70,15 +72,6 @@ Result<void> check_reply(View& view, const SendCommand& command, const Conversat
     return fail(ErrorCode::MESSAGE_NOT_FOUND, "reply_to");
   if (target->dead() || !visible({view, command.sender, *row}, command.reply_to))
     return fail(ErrorCode::MESSAGE_DELETED, "reply_to");
-  return {};
-}
-
-Result<void> check_mentions(const SendCommand& command, const Conversation& conversation, const CoreParams& params) {
-  if (command.mentions.size() > params.mentions_max)
-    return fail(ErrorCode::LIMIT_REACHED, "mentions", "At most " + std::to_string(params.mentions_max) + ".");
-  for (const UserId& user : command.mentions)
-    if (conversation.member(user) == nullptr)
-      return fail(ErrorCode::MALFORMED, "mentions", "Only members of the conversation can be mentioned.");
   return {};
 }
 
@@ -115,26 +108,65 @@ Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, con
   return {};
 }
 
+bool mentions(const Entry& entry, const UserId& user) {
+  return std::ranges::find(entry.mentions, user) != entry.mentions.end();
+}
+
+/// What sending changes in the sender's own row; whether it changed his read state.
+bool note_own(Draft& draft, const ConversationId& id, const Entry& entry) {
+  UserConversation& row = draft.edit_row(entry.sender, id);
+  ++row.own;
+  if (!draft.context().params.read_on_send) return false;
+  row.read = entry.seq;
+  row.unread_flag = false;
+  settle_floor(draft, entry.sender, draft.line(id), row);
+  return true;
+}
+
 Receiver tell_member(Draft& draft, const Member& member, const ConversationId& id, const Entry& entry, bool self_chat) {
   const CoreParams& params = draft.context().params;
   const bool comes_back = draft.edit_row(member.user, id).removed;
   Receiver receiver = draft.touch_head(member.user, id, entry);
   UserConversation& row = draft.edit_row(member.user, id);
-  if (member.user == entry.sender) {
-    ++row.own;
-    if (params.read_on_send) {
-      row.read = entry.seq;
-      row.unread_flag = false;
-      settle_floor(draft, member.user, draft.line(id), row);
-      row.state_mark = row.head_mark;
-      draft.add_summary(receiver, id);
-    }
+  if (member.user == entry.sender && note_own(draft, id, entry)) {
+    row.state_mark = row.head_mark;
+    draft.add_summary(receiver, id);
   }
-  receiver.mentioned = std::ranges::find(entry.mentions, member.user) != entry.mentions.end();
+  receiver.mentioned = mentions(entry, member.user);
+  if (receiver.mentioned) note_mention(row, entry.seq);
   if (comes_back) settle_floor(draft, member.user, draft.line(id), row);
   const bool counted = !self_chat && unread_may_be_inexact(row, draft.line(id), params);
   if (!receiver.summary && (comes_back || counted)) draft.add_summary(receiver, id);
   return receiver;
+}
+
+/// In a large group a message touches the index of those alone whom it names; its sender's where his read state moves.
+Notice tell_large(Draft& draft, const ConversationId& id, const std::shared_ptr<const Entry>& entry) {
+  Notice notice{id, entry, draft.round(), {}};
+  notice.large = true;
+  const bool sender_reads = note_own(draft, id, *entry);
+  std::vector<UserId> told = entry->mentions;
+  if (sender_reads && !mentions(*entry, entry->sender)) told.push_back(entry->sender);
+  std::ranges::sort(told);
+  const auto repeated = std::ranges::unique(told);
+  told.erase(repeated.begin(), repeated.end());
+  for (const UserId& user : told) {
+    Receiver receiver = draft.touch_state(user, id, entry.get());
+    receiver.mentioned = mentions(*entry, user);
+    if (receiver.mentioned) note_mention(draft.edit_row(user, id), entry->seq);
+    draft.add_summary(receiver, id);
+    notice.receivers.push_back(std::move(receiver));
+  }
+  return notice;
+}
+
+Notice tell_members(Draft& draft, const Conversation& conversation, const std::shared_ptr<const Entry>& entry,
+                    bool self_chat) {
+  Notice notice{conversation.id, entry, draft.round(), {}};
+  notice.receivers.reserve(conversation.members.size());
+  for (const Member& member : conversation.members)
+    notice.receivers.push_back(tell_member(draft, member, conversation.id, *entry, self_chat));
+  return notice;
 }
 
 /// For the planted fault alone.
@@ -192,7 +224,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
     TM_TRY(check_may_write(*conversation, command.sender, std::max(view.line(id).server_time, context.now_ms)));
   }
   TM_TRY(check_reply(draft, command, id));
-  TM_TRY(check_mentions(command, *conversation, context.params));
+  TM_TRY(check_mentions(draft, command, *conversation, context.params));
 
   Entry entry;
   entry.kind = EntryKind::message;
@@ -203,14 +235,14 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   entry.priority = command.priority;
   entry.reply_to = command.reply_to;
   entry.mentions = command.mentions;
+  entry.mention_all = command.mention_all;
   entry.body = command.body;
   const auto stored = draft.append(id, std::move(entry));
   draft.writes().dedup.emplace_back(keys.front(), DedupRecord{stored->seq, content});
 
-  Notice notice{id, stored, view.round(), {}};
-  notice.receivers.reserve(conversation->members.size());
-  for (const Member& member : conversation->members)
-    notice.receivers.push_back(tell_member(draft, member, id, *stored, parsed.self()));
+  note_mention_of_all(draft, id, *stored);
+  Notice notice = conversation->large ? tell_large(draft, id, stored)
+                                      : tell_members(draft, *conversation, stored, parsed.self());
   if (planted(Fault::late_fan_out)) tell_who_left(draft, id, *stored, notice);
   SentReply reply{id, stored->seq, stored->server_time, stored->state, false};
   std::vector<Notice> notices;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/large_group.h"
 #include "core/view.h"
 
 namespace tidemark {
@@ -36,6 +37,8 @@ class TestView final : public View {
     entry.seq = head.seq + 1;
     entry.ord = head.ord + (entry.countable() ? 1 : 0);
     entry.top = entry.countable() ? entry.seq : head.top;
+    entry.top_time = entry.countable() ? std::max(entry.server_time, head.server_time) : head.top_time;
+    entry.touch = entry.target ? entry.seq : head.touch;
     entry.server_time = std::max(entry.server_time, head.server_time);
     entry.epoch = epoch_.number;
     if (entry.round == 0) entry.round = round_;
@@ -62,7 +65,16 @@ class TestView final : public View {
     if (row.head_mark) by_head_[user].insert({row.head_mark, row.conversation});
     if (row.state_mark) by_state_[user].insert({row.state_mark, row.conversation});
     const ConversationId id = row.conversation;
+    if (row.large)
+      large_groups_[user].insert(id);
+    else
+      large_groups_[user].erase(id);
     rows_[{user, id}] = std::move(row);
+  }
+  void put_member(const ConversationId& id, const Member& member, bool in) {
+    auto& all = members_[id];
+    std::erase_if(all, [&](const auto& each) { return each.second.user == member.user; });
+    if (in) all[{member.join, member.user}] = member;
   }
   void erase_row(const UserId& user, const ConversationId& id) {
     const auto found = rows_.find({user, id});
@@ -164,6 +176,19 @@ class TestView final : public View {
     }
   }
 
+  void members(const ConversationId& id, const Member& after,
+               const std::function<bool(const Member&)>& visit) override {
+    const auto* all = read() ? find(members_, id) : nullptr;
+    if (all) walk(all->upper_bound({after.join, after.user}), all->end(), Direction::up, [&](const auto& each) {
+      return visit(each.second);
+    });
+  }
+  void large_groups(const UserId& user, const ConversationId& after,
+                    const std::function<bool(const ConversationId&)>& visit) override {
+    const auto* all = read() ? find(large_groups_, user) : nullptr;
+    if (all) walk(all->upper_bound(after), all->end(), Direction::up, visit);
+  }
+
   UserHead user(const UserId& user) override {
     const UserHead* found = read() ? find(users_, user) : nullptr;
     return found ? *found : UserHead{};
@@ -171,7 +196,10 @@ class TestView final : public View {
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override {
     if (!read()) return nullptr;
     ++rows_read_;
-    return find(rows_, std::pair(user, id));
+    const auto row = rows_.find({user, id});
+    if (row == rows_.end()) return nullptr;
+    complete(*this, row->second);
+    return &row->second;
   }
   void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
                     const std::function<bool(const UserConversation&)>& visit) override {
@@ -268,8 +296,7 @@ class TestView final : public View {
   LineHead line_of(const ConversationId& id) const {
     const auto* log = find(logs_, id);
     if (!log || log->empty()) return {};
-    const Entry& last = log->rbegin()->second;
-    return {last.seq, last.ord, last.top, last.server_time, last.epoch};
+    return head_after(log->rbegin()->second);
   }
 
   void by_mark(const Marks& marks, const UserId& user, Mark after, Mark to, Direction direction,
@@ -281,7 +308,9 @@ class TestView final : public View {
     };
     walk(above(after), above(to), direction, [&](const auto& item) {
       ++rows_read_;
-      return visit(rows_.at({user, item.second}));
+      UserConversation& row = rows_.at({user, item.second});
+      complete(*this, row);
+      return visit(row);
     });
   }
 
@@ -294,6 +323,8 @@ class TestView final : public View {
   std::map<ConversationId, std::map<Seq, Seq>> touches_;
   std::map<UserId, UserHead> users_;
   std::map<std::pair<UserId, ConversationId>, UserConversation> rows_;
+  std::map<UserId, std::set<ConversationId>> large_groups_;
+  std::map<ConversationId, std::map<std::pair<Seq, UserId>, Member>> members_;
   Marks by_head_;
   Marks by_state_;
   std::map<UserId, std::map<std::string, UserObject>> objects_;

@@ -74,6 +74,7 @@ struct ConfigChange {
   std::optional<GroupPolicy> policy = std::nullopt;  // all of it, as it is from here on
   std::optional<std::string> data = std::nullopt;
   bool dissolved = false;  // it is the last entry, and ends the period of everybody in it
+  std::optional<bool> large = std::nullopt;  // how its members are kept in step from here on
   bool operator==(const ConfigChange&) const = default;
 };
 
@@ -83,6 +84,8 @@ struct Entry {
   EntryKind kind = EntryKind::message;
   std::uint64_t ord = 0;         // countable messages up to and including this entry; fixed at append
   Seq top;                       // last countable seq up to and including this entry
+  std::int64_t top_time = 0;     // server time of `top`
+  Seq touch;                     // last seq up to and including this entry that changed another row
   std::int64_t server_time = 0;  // ms; never runs backwards inside a conversation
   std::uint32_t epoch = 1;       // store epoch of the append
   std::uint64_t round = 0;       // commit round of the append
@@ -96,6 +99,7 @@ struct Entry {
   Seq touched_by;  // seq of the last entry that changed this row
   Seq reply_to;
   std::vector<UserId> mentions;
+  bool mention_all = false;  // everybody in the conversation is meant
   Body body;
   Seq target;                          // edit, recall, deletion: the message changed
   UserId target_sender;                // its author
@@ -114,8 +118,14 @@ struct LineHead {
   Seq top;
   std::int64_t server_time = 0;
   std::uint32_t epoch = 1;
+  std::int64_t top_time = 0;
+  Seq touch;
   bool operator==(const LineHead&) const = default;
 };
+
+inline LineHead head_after(const Entry& last) {
+  return {last.seq, last.ord, last.top, last.server_time, last.epoch, last.top_time, last.touch};
+}
 
 struct Member {
   UserId user;
@@ -144,13 +154,21 @@ struct Conversation {
   ConversationId id;
   ConversationKind kind = ConversationKind::single;
   std::string title;
-  std::vector<Member> members;  // the present ones, in order of joining; of a dissolved group the last ones
+  /// The present ones, in order of joining; of a dissolved group the last ones. Of a large group only its owner and
+  /// admins: all of them have rows of their own (View::members).
+  std::vector<Member> members;
   GroupPolicy policy = {};
   std::string data = {};  // of the application: a JSON text, byte for byte
   std::vector<Mute> mutes = {};
   Seq dissolved = {};            // the entry that ended it; 0: it lives
   std::vector<Jump> jumps = {};  // of its log, ascending
+  /// Its members are kept in step by where its log stands, and not each by marks of his own (design, section 3).
+  bool large = false;
+  std::uint64_t size = 0;  // of a group: how many members
+  /// The last messages that mentioned everybody and were not taken back since, ascending.
+  std::vector<Seq> mentions_of_all = {};
 
+  /// Of a large group, of its owner and admins; core/group_parts.h knows the others.
   const Member* member(const UserId& user) const {
     for (const Member& m : members)
       if (m.user == user) return &m;
@@ -189,6 +207,10 @@ struct UserConversation {
   std::int64_t muted_until = 0;  // server time, kForEver; 0: not muted
   std::int64_t pinned_at = 0;    // server time; 0: not pinned
   std::uint64_t own = 0;         // own countable messages in the whole log, dead or not
+  /// The group is large: head_seq, top, sort_time and touch_seq follow its log (core/large_group.h), not the marks.
+  /// Stays when a large group is dissolved; who leaves one is kept in step by marks.
+  bool large = false;
+  std::vector<Seq> mentions = {};  // the last messages that mentioned the user, ascending; some may be gone by now
   // Checkpoint of the unread floor (a cache of what the log says): ord and own at `floor`.
   Seq floor;
   std::uint64_t floor_ord = 0;
@@ -208,6 +230,7 @@ struct UserHead {
   std::string level;           // set by the admin API, or empty: the token's
   Mark object_mark;            // last change of an object that is no conversation
   std::uint32_t blocked = 0;   // how many users may not write to him
+  std::uint32_t large_groups = 0;  // how many of his rows are `large`
   Mark tombstones_dropped_to;  // who has not come further begins anew: what was taken away since is forgotten
   // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
   std::int64_t logged_out_at = 0;

@@ -161,7 +161,7 @@ TEST(Unread, damaged_checkpoints_never_make_it_negative) {
   row.own = 3;
   row.floor_own = 7;
   TestView view;
-  EXPECT_EQ(unread_of(view, b, row, LineHead{Seq(5), 5, Seq(5), 0, 1}, CoreParams(), false), exactly(0));
+  EXPECT_EQ(unread_of(view, b, row, LineHead{Seq(5), 5, Seq(5), 0, 1, 0, Seq()}, CoreParams(), false), exactly(0));
 }
 
 /// The definition, message by message.

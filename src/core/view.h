@@ -64,7 +64,15 @@ class View {
   /// Visits the users who left a group by an entry at or above `from`; some twice, some back again by now.
   virtual void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) = 0;
 
+  /// Visits the members of a large group behind `after` (by joining, then by id) until `visit` returns false.
+  virtual void members(const ConversationId& id, const Member& after,
+                       const std::function<bool(const Member&)>& visit) = 0;
+  /// Visits the ids of the conversations behind `after` (empty: all) whose row is `large`, by number of the group.
+  virtual void large_groups(const UserId& user, const ConversationId& after,
+                            const std::function<bool(const ConversationId&)>& visit) = 0;
+
   virtual UserHead user(const UserId& user) = 0;  // !exists(): there is none
+  /// Rows of large groups are given as their logs stand (core/large_group.h), here and below.
   virtual const UserConversation* user_conversation(const UserId& user, const ConversationId& id) = 0;
   /// Visits index rows whose head_mark lies in (after, to], by head_mark, until `visit` returns false.
   virtual void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,

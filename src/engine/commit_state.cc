@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/codec.h"
+#include "core/large_group.h"
 #include "store/keys.h"
 
 namespace tidemark {
@@ -143,10 +144,66 @@ UserHead CommitState::user(const UserId& user) {
 }
 
 const UserConversation* CommitState::user_conversation(const UserId& user, const ConversationId& id) {
-  for (const BlockRow& block : load_user(user).value.block)
-    if (block.row.conversation == id) return &block.row;
+  for (BlockRow& block : load_user(user).value.block)
+    if (block.row.conversation == id) {
+      complete(*this, block.row);
+      return &block.row;
+    }
   if (stored_->failure()) return nullptr;
-  return stored_->user_conversation(user, id);
+  const UserConversation* row = stored_->user_conversation(user, id);
+  if (row == nullptr || !row->large) return row;
+  // Its log may have gone on in this round.
+  UserConversation& completed = completed_[keys::row(user, id)] = *row;
+  complete(*this, completed);
+  return &completed;
+}
+
+void CommitState::members(const ConversationId& id, const Member& after,
+                          const std::function<bool(const Member&)>& visit) {
+  const auto place = [](const Member& member) { return std::tie(member.join, member.user); };
+  auto next = round_large_members_.upper_bound({id, after.join, after.user});
+  bool going = true;
+  const auto of_this = [&] { return next != round_large_members_.end() && std::get<0>(next->first) == id; };
+  const auto visit_next = [&] {
+    const auto& [conversation, join, user] = next->first;
+    if (next->second) going = visit({user, *next->second, join});
+    ++next;
+  };
+  stored_->members(id, after, [&](const Member& stored) {
+    while (going && of_this() && std::tie(std::get<1>(next->first), std::get<2>(next->first)) < place(stored))
+      visit_next();
+    if (!going) return false;
+    if (of_this() && std::tie(std::get<1>(next->first), std::get<2>(next->first)) == place(stored))
+      visit_next();
+    else
+      going = visit(stored);
+    return going;
+  });
+  while (going && of_this()) visit_next();
+}
+
+void CommitState::large_groups(const UserId& user, const ConversationId& after,
+                               const std::function<bool(const ConversationId&)>& visit) {
+  const std::string prefix = keys::large_groups(user);
+  std::string last = after.empty() ? prefix : keys::large_group(user, after);
+  auto next = round_large_groups_.upper_bound(last);
+  bool going = true;
+  const auto of_this = [&] { return next != round_large_groups_.end() && next->first.starts_with(prefix); };
+  const auto visit_next = [&] {
+    if (next->second) going = visit(keys::large_group_in(user, next->first));
+    ++next;
+  };
+  stored_->large_groups(user, after, [&](const ConversationId& id) {
+    const std::string key = keys::large_group(user, id);
+    while (going && of_this() && next->first < key) visit_next();
+    if (!going) return false;
+    if (of_this() && next->first == key)
+      visit_next();
+    else
+      going = visit(id);
+    return going;
+  });
+  while (going && of_this()) visit_next();
 }
 
 void CommitState::by_head_mark(const UserId&, Mark, Mark, Direction,
@@ -289,7 +346,7 @@ void CommitState::apply(const Writes& writes) {
     LineHead& head = load_line(id).value.head;
     TM_CHECK(entry->seq > head.seq && entry->ord >= head.ord && entry->server_time >= head.server_time,
              "a log only grows");
-    head = {entry->seq, entry->ord, entry->top, entry->server_time, entry->epoch};
+    head = head_after(*entry);
     round_entries_.emplace_back(id, entry);
     entries_by_line_[id].push_back(entry);
   }
@@ -306,6 +363,11 @@ void CommitState::apply(const Writes& writes) {
     if (std::exchange(slot.dirty_in, round_) != round_) dirty_users_.push_back(id);
   }
   for (const auto& [id, row] : writes.rows) put_row(load_user(id).value, id, row);
+  for (const Writes::LargeMember& each : writes.large_members)
+    round_large_members_[{each.conversation, each.member.join, each.member.user}] =
+        each.in ? std::optional(each.member.role) : std::nullopt;
+  for (const Writes::LargeGroup& each : writes.large_groups)
+    round_large_groups_[keys::large_group(each.user, each.conversation)] = each.large;
   for (const auto& [user, object] : writes.objects) put_object(user, name_of(object), object);
   for (const auto& [user, name] : writes.dropped_objects) put_object(user, name, std::nullopt);
   for (const Tombstone& tombstone : writes.tombstones) round_tombstones_[keys::tombstone(tombstone)] = tombstone.mark;
@@ -380,6 +442,20 @@ Batch CommitState::take_batch() {
       batch.put(Table::objects, keys::object_by_mark(user, object.now->mark, name), "");
     }
   }
+  for (const auto& [place, role] : round_large_members_) {
+    const auto& [id, join, user] = place;
+    const std::string key = keys::member(id, {user, Role::member, join});
+    if (role)
+      batch.put(Table::conversations, key, std::string(1, static_cast<char>(*role)));
+    else
+      batch.erase(Table::conversations, key);
+  }
+  for (const auto& [key, large] : round_large_groups_) {
+    if (large)
+      batch.put(Table::objects, key, "");
+    else
+      batch.erase(Table::objects, key);
+  }
   for (const auto& [key, mark] : round_tombstones_) batch.put(Table::objects, key, varint_bytes(mark.value));
   for (const std::string& key : round_dropped_tombstones_) batch.erase(Table::objects, key);
   for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
@@ -412,6 +488,9 @@ void CommitState::committed() {
   entries_by_line_.clear();
   changes_.clear();
   round_objects_.clear();
+  completed_.clear();
+  round_large_members_.clear();
+  round_large_groups_.clear();
   round_tombstones_.clear();
   round_dropped_tombstones_.clear();
   round_dedup_.clear();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/commands.h"
@@ -49,6 +50,10 @@ class CommitState final : public View {
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
+  void members(const ConversationId& id, const Member& after,
+               const std::function<bool(const Member&)>& visit) override;
+  void large_groups(const UserId& user, const ConversationId& after,
+                    const std::function<bool(const ConversationId&)>& visit) override;
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   // Decisions do not walk the index.
@@ -127,6 +132,10 @@ class CommitState final : public View {
     std::optional<UserObject> now;
   };
   std::map<UserId, std::map<std::string, RoundObject>> round_objects_;  // by name; nothing: dropped
+  std::map<std::string, UserConversation> completed_;  // by key: rows of large groups as they stand now
+  /// By conversation, joining and user; nothing: gone.
+  std::map<std::tuple<ConversationId, Seq, UserId>, std::optional<Role>> round_large_members_;
+  std::map<std::string, bool> round_large_groups_;                      // by key; false: no longer
   std::map<std::string, Mark> round_tombstones_;                        // by key
   std::set<std::string> round_dropped_tombstones_;
   std::map<std::string, DedupRecord> round_dedup_;              // by key

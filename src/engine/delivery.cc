@@ -1,6 +1,8 @@
 #include "engine/delivery.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "core/body.h"
@@ -56,6 +58,9 @@ void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
     slot->head = attach.login.head.mark;
   }
   User& user = *slot;
+  const std::vector<ConversationId> before = user.large;
+  for (const ConversationId& id : before) follow(user, id, false);
+  for (const ConversationId& id : attach.login.large_groups) follow(user, id, true);
   const auto same = std::ranges::find(user.sessions, attach.device, &Session::device);
   if (same != user.sessions.end()) {
     const SessionId old = (*same)->id;
@@ -67,6 +72,7 @@ void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
   session.id = attach.session;
   session.user = &user;
   session.device = attach.device;
+  session.foreground = attach.foreground;
   user.sessions.push_back(&session);
   TM_CHECK(sessions_.emplace(session.id, std::move(made)).second, "a session is attached once");
 
@@ -79,6 +85,7 @@ void Delivery::detach(SessionId id, std::int64_t now_ms) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   User& user = *found->second->user;
+  close_all(*found->second);
   std::erase(user.sessions, found->second.get());
   if (user.sessions.empty()) user.idle_since_ms = now_ms;
   sessions_.erase(found);
@@ -89,6 +96,10 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
   for (const Notice& notice : notices) {
     forget(notice);
     std::shared_ptr<SharedEntry> shared;
+    for (const Receiver& receiver : notice.receivers)
+      if (receiver.large)
+        if (const auto found = users_.find(receiver.user); found != users_.end())
+          follow(*found->second, notice.conversation, *receiver.large);
     for (const Receiver& receiver : notice.receivers) {
       const auto found = users_.find(receiver.user);
       if (found == users_.end()) continue;
@@ -109,6 +120,10 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
           offered.push_back(session->id);
       }
     }
+    if (notice.large && notice.entry) {
+      if (!shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
+      tell_open(notice, shared, offered);
+    }
   }
   for (const SessionId id : offered)
     if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
@@ -127,7 +142,124 @@ void Delivery::forget(const Notice& notice) {
     std::ranges::for_each(found->second->recent, erase);
     for (Session* session : found->second->sessions) std::ranges::for_each(session->pending, erase);
   }
+  for (Session* session : told_besides(notice)) std::ranges::for_each(session->pending, erase);
 }
+
+// ---------------------------------------------------------------------------------------------- large groups
+
+void Delivery::follow(User& user, const ConversationId& id, bool large) {
+  const bool known = std::ranges::find(user.large, id) != user.large.end();
+  if (known == large) return;
+  if (!large) {
+    std::erase(user.large, id);
+    Group& group = groups_[id];
+    group.users.erase(&user);
+    std::erase_if(group.open, [&](const Session* session) { return session->user == &user; });
+    if (group.users.empty()) groups_.erase(id);
+    return;
+  }
+  user.large.push_back(id);
+  Group& group = groups_[id];
+  group.users.insert(&user);
+  for (Session* session : user.sessions)
+    if (std::ranges::find(session->open, id) != session->open.end()) group.open.push_back(session);
+}
+
+void Delivery::close_all(Session& session) {
+  for (const ConversationId& id : session.open)
+    if (const auto group = groups_.find(id); group != groups_.end()) std::erase(group->second.open, &session);
+  session.open.clear();
+}
+
+void Delivery::focus(SessionId id, std::vector<ConversationId> open) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = *found->second;
+  close_all(session);
+  session.open = std::move(open);
+  for (const ConversationId& conversation : session.open)
+    if (std::ranges::find(session.user->large, conversation) != session.user->large.end())
+      groups_[conversation].open.push_back(&session);
+}
+
+void Delivery::foreground(SessionId id, bool on) {
+  if (const auto found = sessions_.find(id); found != sessions_.end()) found->second->foreground = on;
+}
+
+bool Delivery::in_large_groups(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() && !found->second->user->large.empty();
+}
+
+std::vector<Delivery::Session*> Delivery::told_besides(const Notice& notice) {
+  std::vector<Session*> told;
+  if (!notice.large) return told;
+  const auto received = [&](const User& user) {
+    return std::ranges::find(notice.receivers, user.id, &Receiver::user) != notice.receivers.end();
+  };
+  if (const auto group = groups_.find(notice.conversation); group != groups_.end())
+    for (Session* session : group->second.open)
+      if (!received(*session->user)) told.push_back(session);
+  // What its sender's other devices do not have open they are told at once all the same.
+  if (const auto sender = users_.find(notice.entry->sender); sender != users_.end() && !received(*sender->second))
+    for (Session* session : sender->second->sessions)
+      if (std::ranges::find(told, session) == told.end()) told.push_back(session);
+  return told;
+}
+
+void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry>& shared,
+                         std::vector<SessionId>& offered) {
+  PushRef ref;
+  ref.item.conversation = notice.conversation;
+  ref.item.entry = notice.entry;
+  ref.shared = shared;
+  ref.size_bytes = size_of(notice.entry.get());
+  for (Session* session : told_besides(notice)) {
+    const bool own = session->user->id == notice.entry->sender;
+    ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();
+    offer_entry(*session, ref);
+    if (!session->pending.empty() && (offered.empty() || offered.back() != session->id))
+      offered.push_back(session->id);
+  }
+  if (const auto group = groups_.find(notice.conversation); group != groups_.end()) {
+    group->second.head = notice.entry->seq;
+    group->second.changed = true;
+  }
+}
+
+void Delivery::offer_entry(Session& session, const PushRef& ref) {
+  if (!session.armed) {
+    session.missed = true;
+    return;
+  }
+  session.pending.push_back(ref);
+  session.pending_bytes += ref.size_bytes;
+}
+
+/// At most once a second; its cost depends on who is here, not on how much was said.
+void Delivery::tell_heads() {
+  std::map<SessionId, std::vector<KnownHead>> notices;
+  for (auto& [id, group] : groups_) {
+    const bool changed = std::exchange(group.changed, false);
+    for (const User* user : group.users)
+      for (const Session* session : user->sessions) {
+        const bool open = std::ranges::find(session->open, id) != session->open.end();
+        if (!session->foreground || !(open ? session->missed : changed) || !group.head) continue;
+        std::vector<KnownHead>& notice = notices[session->id];
+        if (notice.size() < options_.heads_entries) notice.push_back({id, group.head});
+      }
+  }
+  const auto seconds = static_cast<std::int64_t>(notices.size() / options_.asking_per_second);
+  const std::int64_t spread_ms = std::min(options_.spread_max_ms, seconds * 1'000);
+  for (const auto& [id, notice] : notices) {
+    // What it does not take now it learns at its heartbeat.
+    if (port_.blocked(id)) continue;
+    sessions_.at(id)->missed = false;
+    port_.heads(id, notice, spread_ms);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- one session
 
 void Delivery::remember(User& user, const PushRef& ref) {
   if (ref.item.index_to <= user.head) return;  // a login told of it before
@@ -178,18 +310,23 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
   }
   const bool waiting =
       session.position > std::max(session.acknowledged, session.unacknowledged_from) && session.waiting_since_ms != 0;
-  if (!waiting) session.waiting_since_ms = now_ms;
+  const bool expects_ack = session.position > std::max(session.acknowledged, session.unacknowledged_from);
+  if (expects_ack && !waiting) session.waiting_since_ms = now_ms;
   const std::vector<PushRef> items = std::move(session.pending);
   session.pending.clear();
   session.pending_bytes = 0;
   port_.push(session.id, std::span(items).first(count));
   if (count == items.size()) return;
-  session.position = items[count - 1].item.index_to;
+  const auto left = std::span(items).subspan(count);
+  const auto next = std::ranges::find_if(left, [](const PushRef& ref) { return bool(ref.item.index_to); });
+  if (next != left.end()) session.position = next->item.index_after;
+  session.missed = session.missed || std::ranges::any_of(left, [](const PushRef& ref) { return !ref.item.index_to; });
   hint(session);
 }
 
 void Delivery::disarm(Session& session) {
   session.armed = false;
+  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item.index_to;
   session.pending.clear();
   session.pending.shrink_to_fit();
   session.pending_bytes = 0;
@@ -241,6 +378,7 @@ void Delivery::push_again(Session& session, std::int64_t now_ms) {
   if (!items || items->empty()) return hint(session);
   ++session.pushed_again;
   session.waiting_since_ms = now_ms;
+  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item.index_to;
   session.pending.clear();
   session.pending_bytes = 0;
   port_.push(session.id, *items);
@@ -261,8 +399,12 @@ void Delivery::tick(std::int64_t now_ms) {
     detach(id, now_ms);
     port_.end(id, LinkEnd::unacknowledged);
   }
+  tell_heads();
   std::erase_if(users_, [&](const auto& each) {
-    return each.second->sessions.empty() && now_ms - each.second->idle_since_ms >= options_.linger_ms;
+    User& user = *each.second;
+    if (!user.sessions.empty() || now_ms - user.idle_since_ms < options_.linger_ms) return false;
+    while (!user.large.empty()) follow(user, ConversationId(user.large.back()), false);
+    return true;
   });
 }
 

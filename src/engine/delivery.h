@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/commands.h"
@@ -40,6 +42,9 @@ class DeliveryPort {
   virtual ~DeliveryPort() = default;
   virtual void push(SessionId session, std::span<const PushRef> items) = 0;
   virtual void hint(SessionId session, Mark head) = 0;
+  /// Where logs of large groups stand; whoever asks for more waits up to `spread_ms`, by chance, so that not all ask at
+  /// once.
+  virtual void heads(SessionId session, std::span<const KnownHead> heads, std::int64_t spread_ms) = 0;
   virtual void end(SessionId session, LinkEnd reason) = 0;
   /// The socket has not yet taken what it was given.
   virtual bool blocked(SessionId session) const = 0;
@@ -51,6 +56,9 @@ struct DeliveryOptions {
   std::int64_t again_ms = 10'000;  // an entry not acknowledged for so long is pushed again
   int again_max = 3;
   std::int64_t linger_ms = 60'000;  // the recent changes of a user without links are kept so long
+  std::size_t heads_entries = 50;   // groups in one notice
+  std::int64_t spread_max_ms = 30'000;
+  std::size_t asking_per_second = 4'000;  // devices that are told at once are to ask so many a second
 };
 
 class Delivery {
@@ -63,6 +71,7 @@ class Delivery {
     DeviceId device;
     LoginReply login;
     Mark cursor;  // what the device stands at; counts only in mode delta
+    bool foreground = true;
   };
   /// A device was welcomed. An older link of the same device ends silently.
   void attach(const Attach& attach, std::int64_t now_ms);
@@ -80,6 +89,12 @@ class Delivery {
   void pulling(SessionId id);
   /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
   void answered(SessionId id, Mark to, bool complete, std::int64_t now_ms);
+  /// The conversations that the device has open from now on: of large groups among them it is pushed every entry.
+  void focus(SessionId id, std::vector<ConversationId> open);
+  /// In the background nothing is told of large groups but what concerns the user himself.
+  void foreground(SessionId id, bool on);
+  /// Whether the user is in a large group.
+  bool in_large_groups(SessionId id) const;
   /// The socket has taken everything.
   void unblocked(SessionId id, std::int64_t now_ms);
   /// Call about once a second.
@@ -106,6 +121,9 @@ class Delivery {
     Mark unacknowledged_from;  // pushes above this and the acknowledged mark wait for an ack
     std::int64_t waiting_since_ms = 0;
     int pushed_again = 0;
+    bool foreground = true;
+    bool missed = false;               // an entry of a large group was not pushed: the next notice makes up for it
+    std::vector<ConversationId> open;  // large or not
     std::vector<PushRef> pending;
     std::size_t pending_bytes = 0;
   };
@@ -115,9 +133,24 @@ class Delivery {
     std::list<PushRef> recent;  // a chain without gaps that ends at head; a list owns nothing while empty
     std::size_t recent_bytes = 0;
     std::vector<Session*> sessions;
+    std::vector<ConversationId> large;  // the large groups that he is in
     std::int64_t idle_since_ms = 0;
   };
+  /// A large group with members here.
+  struct Group {
+    std::unordered_set<User*> users;
+    std::vector<Session*> open;  // who is pushed every entry
+    Seq head;                    // as last published
+    bool changed = false;        // since the last notice
+  };
 
+  void follow(User& user, const ConversationId& id, bool large);
+  void tell_open(const Notice& notice, const std::shared_ptr<SharedEntry>& shared, std::vector<SessionId>& offered);
+  void offer_entry(Session& session, const PushRef& ref);
+  void close_all(Session& session);
+  /// Sessions that may hold the notice's entry, or what it takes back, besides its receivers'.
+  std::vector<Session*> told_besides(const Notice& notice);
+  void tell_heads();
   void remember(User& user, const PushRef& ref);
   /// What was told of a message that is dead by now is not told again: neither it nor its edits nor previews of it.
   void forget(const Notice& notice);
@@ -133,6 +166,7 @@ class Delivery {
   const DeliveryOptions options_;
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<UserId, std::unique_ptr<User>> users_;
+  std::map<ConversationId, Group> groups_;
 };
 
 }  // namespace tidemark

@@ -16,6 +16,10 @@ class TestPort final : public DeliveryPort {
     ++frames[session];
   }
   void hint(SessionId session, Mark head) override { hints[session].push_back(head.value); }
+  void heads(SessionId session, std::span<const KnownHead> told, std::int64_t spread_ms) override {
+    for (const KnownHead& head : told) heads_told[session].push_back(head);
+    spread = spread_ms;
+  }
   void end(SessionId session, LinkEnd reason) override { ended[session] = reason; }
   bool blocked(SessionId session) const override { return blocked_sessions.contains(session); }
 
@@ -23,6 +27,8 @@ class TestPort final : public DeliveryPort {
   std::map<SessionId, int> frames;
   std::map<SessionId, std::vector<std::uint64_t>> hints;
   std::map<SessionId, LinkEnd> ended;
+  std::map<SessionId, std::vector<KnownHead>> heads_told;
+  std::int64_t spread = 0;
   std::map<SessionId, bool> blocked_sessions;
 };
 
@@ -203,6 +209,7 @@ class TextPort final : public DeliveryPort {
       if (ref.item.summary) texts.push_back(ref.item.summary->preview.text);
     }
   }
+  void heads(SessionId, std::span<const KnownHead>, std::int64_t) override {}
   void hint(SessionId, Mark) override {}
   void end(SessionId, LinkEnd) override {}
   bool blocked(SessionId) const override { return is_blocked; }

@@ -64,6 +64,11 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
     case HttpOperation::create_group:
     case HttpOperation::create_group_as:
       return frame.mutable_create_group();
+    case HttpOperation::list_members:
+    case HttpOperation::list_members_as_operator:
+      return frame.mutable_members();
+    case HttpOperation::get_heads:
+      return frame.mutable_heads();
     case HttpOperation::get_group:
     case HttpOperation::get_group_as_operator:
       return frame.mutable_group();

@@ -200,6 +200,11 @@ void Links::hint(SessionId session, Mark head) {
   if (WsLink* link = find(session)) link->hint(head);
 }
 
+void Links::heads(SessionId session, std::span<const KnownHead> heads, std::int64_t spread_ms) {
+  ++metrics_.head_notices;
+  if (WsLink* link = find(session)) link->heads(heads, spread_ms);
+}
+
 void Links::end(SessionId session, LinkEnd reason) {
   WsLink* link = find(session);
   if (link == nullptr) return;

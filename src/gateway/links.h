@@ -72,6 +72,7 @@ class Links final : private DeliveryPort {
   // DeliveryPort
   void push(SessionId session, std::span<const PushRef> items) override;
   void hint(SessionId session, Mark head) override;
+  void heads(SessionId session, std::span<const KnownHead> heads, std::int64_t spread_ms) override;
   void end(SessionId session, LinkEnd reason) override;
   bool blocked(SessionId session) const override;
 

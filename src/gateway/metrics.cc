@@ -49,6 +49,7 @@ void write_metrics(std::string& out, const Metrics& m) {
   counter("tidemark_frames_in_total", "Frames taken from sockets.", m.frames_in);
   counter("tidemark_bytes_in_total", "Bytes of such frames.", m.bytes_in);
   counter("tidemark_pushed_entries_total", "Entries pushed to links, repeats included.", m.pushed_entries);
+  counter("tidemark_head_notices_total", "Times a link was told where logs of large groups stand.", m.head_notices);
   counter("tidemark_hints_total", "Times a link was told to pull.", m.hints);
   counter("tidemark_kicks_total", "Links ended by the server with a reason.", m.kicks);
   counter("tidemark_unacknowledged_total", "Links ended because pushes were not acknowledged.",

@@ -29,6 +29,7 @@ struct Metrics {
   std::uint64_t bytes_in = 0;
   std::uint64_t pushed_entries = 0;
   std::uint64_t hints = 0;
+  std::uint64_t head_notices = 0;
   std::uint64_t kicks = 0;
   std::uint64_t closed_unacknowledged = 0;
   std::map<int, std::uint64_t> http_answers;         // by status

@@ -5,6 +5,7 @@
 
 #include "base/codec.h"
 #include "core/conversation_id.h"
+#include "core/large_group.h"
 #include "core/reads.h"
 #include "core/registered.h"
 #include "core/session.h"
@@ -69,6 +70,8 @@ bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
       return std::ranges::any_of(frame.sync().changes(), is_it);
     case pb::ServerFrame::kConversations:
       return std::ranges::any_of(frame.conversations().conversations(), is_it);
+    case pb::ServerFrame::kHeads:
+      return std::ranges::any_of(frame.heads().changes(), is_it);
     case pb::ServerFrame::kConversationSync:
       return is_it(frame.conversation_sync());
     case pb::ServerFrame::kHistory:
@@ -242,6 +245,11 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return history(caller, request, std::move(answer));
     case Operation::kConversations:
       return conversations(caller, request, std::move(answer));
+    case Operation::kHeads:
+    case Operation::kFocus:
+      return heads(caller, request, std::move(answer));
+    case Operation::kMembers:
+      return members(caller, request, std::move(answer));
     case Operation::kPresence:
       return presence(caller, request, std::move(answer));
     case Operation::kEphemeral:
@@ -439,6 +447,73 @@ void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer 
           place.out.varint(page.resume_after.value);
           frame.mutable_sync()->set_page_token(tokens_.seal(PageKind::bodies, caller.user, caller.device, place.bytes));
         });
+      },
+      std::move(answer));
+}
+
+void Service::heads(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  HeadsQuery query = heads_from(request.heads());
+  if (request.has_focus()) {
+    if (caller.link == 0) return answer(fail(ErrorCode::MALFORMED, "operation", "Only a link can have something open."));
+    if (static_cast<std::size_t>(request.focus().conversation_ids_size()) > kFocusMax)
+      return answer(
+          fail(ErrorCode::LIMIT_REACHED, "conversation_ids", "At most " + std::to_string(kFocusMax) + " at a time."));
+    query.only = true;
+    for (const std::string& id : request.focus().conversation_ids()) query.known.push_back({ConversationId(id), Seq()});
+  }
+  query.user = caller.user;
+  read(
+      caller,
+      [this, query = std::move(query)](StoreView& view) {
+        return framed(read_heads(view, engine_.params(), query), [](pb::ServerFrame& frame, const HeadsPage& page) {
+          to_pb(page, *frame.mutable_heads());
+        });
+      },
+      std::move(answer));
+}
+
+void Service::large_digest(const Caller& caller, std::move_only_function<void(std::uint64_t)> done) {
+  read(
+      caller,
+      [user = caller.user](StoreView& view) -> Result<Frame> {
+        auto frame = std::make_unique<pb::ServerFrame>();
+        frame->mutable_heads()->set_digest(hex16(tidemark::large_digest(view, user)));
+        return frame;
+      },
+      [done = std::move(done)](Result<Frame> frame) mutable {
+        done(frame ? digest_from((*frame)->heads().digest(), "digest").value_or(0) : 0);
+      });
+}
+
+// members token := string(conversation) varint(join) string(user)
+void Service::members(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::MembersRequest& asked = request.members();
+  const ConversationId id(asked.conversation_id());
+  Member after;
+  if (!asked.page_token().empty()) {
+    const auto content = tokens_.open(PageKind::members, caller.user, caller.device, asked.page_token(), "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    ByteReader in(*content);
+    if (in.string() != id.value)
+      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another conversation."));
+    after.join = Seq(in.varint());
+    after.user = UserId(in.string());
+  }
+  read(
+      caller,
+      [this, caller, id, limit = asked.limit(), after](StoreView& view) {
+        return framed(caller.admin ? read_any_members(view, engine_.params(), id, limit, after)
+                                   : read_members(view, engine_.params(), caller.user, id, limit, after),
+                      [&](pb::ServerFrame& frame, const MembersPage& page) {
+                        to_pb(page, *view.conversation(id), *frame.mutable_members());
+                        if (page.next_after.user.empty()) return;
+                        Place place;
+                        place.out.string(id.value);
+                        place.out.varint(page.next_after.join.value);
+                        place.out.string(page.next_after.user.value);
+                        frame.mutable_members()->set_page_token(
+                            tokens_.seal(PageKind::members, caller.user, caller.device, place.bytes));
+                      });
       },
       std::move(answer));
 }

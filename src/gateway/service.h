@@ -37,6 +37,9 @@ struct Caller {
   bool token_of_device = false;
 };
 
+/// How many conversations a device can have open.
+inline constexpr std::size_t kFocusMax = 8;
+
 /// An answer, or the refusal. The frame's id is not set.
 using Answer = std::move_only_function<void(Result<std::unique_ptr<pb::ServerFrame>>)>;
 using Task = std::move_only_function<void()>;
@@ -73,6 +76,9 @@ class Service {
   Result<void> open_sync_cursor(const Caller& caller, std::string_view cursor, pb::ClientFrame& request) const;
   void seal_sync_cursor(const Caller& caller, const pb::ClientFrame& request, pb::ServerFrame& answer) const;
 
+  /// The digest of the caller's large groups; 0 when it cannot be read.
+  void large_digest(const Caller& caller, std::move_only_function<void(std::uint64_t)> done);
+
   Engine& engine() { return engine_; }
   Presence& presence() { return presence_; }
   /// A state as it may be told.
@@ -106,6 +112,8 @@ class Service {
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void heads(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void members(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void presence(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void ephemeral(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void devices(const Caller& caller, const pb::ClientFrame& request, Answer answer);

@@ -119,6 +119,8 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   if (!principal->device.empty()) request.set_device(principal->device.value);
   auto login = login_from(request);
   if (!login) return refuse(login.error());
+  const auto digest = digest_from(request.large_digest(), "large_digest");
+  if (!digest) return refuse(digest.error());
   login->user = principal->user;
   login->token_issued_at = principal->issued_at_ms;
   login->token_of_device = !principal->device.empty();
@@ -129,12 +131,13 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   links_.joined(*this);
   expires_ms_ = principal->expires_at_ms;
   links_.service().engine().submit(*login,
-                                   [alive = alive_, id = frame.id(), cursor = login->cursor](Result<Reply> reply) {
-                                     if (WsLink* link = *alive) link->welcome(id, cursor, std::move(reply));
+                                   [alive = alive_, id = frame.id(), cursor = login->cursor,
+                                    digest = *digest](Result<Reply> reply) {
+                                     if (WsLink* link = *alive) link->welcome(id, cursor, digest, std::move(reply));
                                    });
 }
 
-void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply) {
+void WsLink::welcome(std::uint64_t id, const Cursor& cursor, std::uint64_t large_digest, Result<Reply> reply) {
   if (state_ != State::logging_in) return;
   if (!reply) {
     if (ends_login(reply.error().code)) links_.login_refused(caller_.user);
@@ -157,8 +160,9 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply
   made.set_server_time(links_.wall_ms());
   made.set_user(caller_.user.value);
   made.set_device(caller_.device.value);
+  made.set_heads_wanted(login.large_digest != large_digest);
   send(frame);
-  links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark}, links_.now_ms());
+  links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark, foreground_}, links_.now_ms());
   if (state_ == State::welcomed && foreground_) links_.tell_ephemerals(*this);
   if (state_ == State::welcomed) run_waiting();
 }
@@ -180,6 +184,12 @@ void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
   if (frame->has_sync()) {
     links_.delivery().pulling(id_);
     acknowledge_cursor(frame->sync().cursor());
+  }
+  if (frame->has_focus()) {
+    // From here on entries are pushed; the answer is read after that and tells what they may have missed.
+    std::vector<ConversationId> open;
+    for (const std::string& id : frame->focus().conversation_ids()) open.emplace_back(id);
+    if (open.size() <= kFocusMax) links_.delivery().focus(id_, std::move(open));
   }
   const pb::ClientFrame& request = *frame;
   links_.service().call(caller_, request,
@@ -228,8 +238,20 @@ void WsLink::acknowledge_cursor(const pb::Cursor& cursor) {
 void WsLink::heartbeat(const pb::ClientFrame& frame) {
   if (state_ != State::welcomed) return;
   acknowledge_cursor(frame.heartbeat().cursor());
+  const auto digest = digest_from(frame.heartbeat().large_digest(), "large_digest");
+  if (!digest) return send_error(frame.id(), digest.error());
+  if (!links_.delivery().in_large_groups(id_)) return answer_heartbeat(frame.id(), *digest != 0);
+  // From the store, which cannot have missed what delivery may have.
+  links_.service().large_digest(caller_, [alive = alive_, id = frame.id(), digest = *digest](std::uint64_t now) {
+    if (WsLink* link = *alive) link->answer_heartbeat(id, digest != now);
+  });
+}
+
+void WsLink::answer_heartbeat(std::uint64_t id, bool heads_wanted) {
+  if (state_ != State::welcomed) return;
   pb::ServerFrame made;
-  made.set_id(frame.id());
+  made.set_id(id);
+  made.mutable_heartbeat()->set_heads_wanted(heads_wanted);
   made.mutable_heartbeat()->set_head(links_.delivery().head_of(id_).value_or(Mark()).value);
   made.mutable_heartbeat()->set_server_time(links_.wall_ms());
   send(made);
@@ -238,6 +260,7 @@ void WsLink::heartbeat(const pb::ClientFrame& frame) {
 void WsLink::set_foreground(const pb::ClientFrame& frame) {
   const bool comes = frame.foreground().on() && !foreground_;
   foreground_ = frame.foreground().on();
+  links_.delivery().foreground(id_, foreground_);
   if (frame.id() != 0) {
     pb::ServerFrame done;
     done.set_id(frame.id());
@@ -289,6 +312,18 @@ void WsLink::push(std::span<const PushRef> items) {
   std::string payload;
   append_push_frame(dialect_, parts, payload);
   send_payload(payload);
+}
+
+void WsLink::heads(std::span<const KnownHead> heads, std::int64_t spread_ms) {
+  pb::ServerFrame frame;
+  pb::HeadNotice& notice = *frame.mutable_head_notice();
+  for (const KnownHead& head : heads) {
+    pb::Head& made = *notice.add_heads();
+    made.set_conversation_id(head.conversation.value);
+    made.set_seq(head.seq.value);
+  }
+  notice.set_spread_ms(static_cast<std::uint32_t>(spread_ms));
+  send(frame);
 }
 
 void WsLink::hint(Mark head) {

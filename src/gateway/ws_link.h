@@ -33,6 +33,7 @@ class WsLink final {
   // From delivery.
   void push(std::span<const PushRef> items);
   void hint(Mark head);
+  void heads(std::span<const KnownHead> heads, std::int64_t spread_ms);
   bool blocked() const;
   /// What its user's contacts did.
   void tell_presence(const std::vector<PresenceState>& states);
@@ -67,7 +68,7 @@ class WsLink final {
   void on_message(std::string_view bytes);
   void on_frame(std::unique_ptr<pb::ClientFrame> frame);
   void hello(const pb::ClientFrame& frame);
-  void welcome(std::uint64_t id, const Cursor& cursor, Result<Reply> reply);
+  void welcome(std::uint64_t id, const Cursor& cursor, std::uint64_t large_digest, Result<Reply> reply);
   void run_waiting();
   std::size_t unanswered() const;
   bool full() const;
@@ -75,6 +76,7 @@ class WsLink final {
   void start(std::unique_ptr<pb::ClientFrame> frame);
   void answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::ServerFrame>> result);
   void heartbeat(const pb::ClientFrame& frame);
+  void answer_heartbeat(std::uint64_t id, bool heads_wanted);
   void set_foreground(const pb::ClientFrame& frame);
   void send(const pb::ServerFrame& frame);
   void send_error(std::uint64_t id, const Error& error);

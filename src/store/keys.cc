@@ -65,6 +65,47 @@ std::string leave(const ConversationId& id, Seq seq) {
   return entry(id, seq);
 }
 
+std::string members(const ConversationId& id) {
+  return conversation(id).append(1, '\xff');  // no seq begins so
+}
+
+std::string leaves_end(const ConversationId& id) {
+  return members(id);
+}
+
+std::string member(const ConversationId& id, const Member& member) {
+  std::string key = members(id);
+  ByteWriter out(key);
+  out.be64(member.join.value);
+  out.raw(member.user.value);
+  return key;
+}
+
+Member member_in(const ConversationId& id, std::string_view key) {
+  ByteReader in(key.substr(members(id).size()));
+  Member member;
+  member.join = Seq(in.be64());
+  member.user = UserId(in.raw(in.left()));
+  return member;
+}
+
+std::string large_groups(const UserId& user) {
+  return under_user(user, 'l');
+}
+
+std::string large_group(const UserId& user, const ConversationId& id) {
+  std::string key = large_groups(user);
+  ByteWriter out(key);
+  add_conversation(out, id);
+  return key;
+}
+
+ConversationId large_group_in(const UserId& user, std::string_view key) {
+  ByteReader in(key.substr(large_groups(user).size()));
+  in.u8();
+  return group_conversation(in.be64());
+}
+
 std::string row(const UserId& user, const ConversationId& id) {
   std::string key = under_user(user, 'r');
   ByteWriter out(key);

@@ -16,10 +16,12 @@
 //                                            changed again has its older touch erased
 //   conversations conversation            -> what the conversation is
 //                 conversation seq        -> user: who left by the entry at `seq`
+//                 conversation 0xff be64(join) user -> u8(role): a present member of a large group
 //   users         user                    -> head of the index, and the block of its most recently changed rows
 //   objects       user 'r' conversation   -> index row, as of its last leaving of the block
 //                 user 'h' be64(~mark)    -> conversation: rows outside the block by head_mark, the newest first
 //                 user 's' be64(~mark)    -> conversation: the same by state_mark
+//                 user 'l' conversation   -> nothing: a group that is large to the user
 //                 user 'o' name           -> object that is no conversation (core/user_object.h names them)
 //                 user 'n' be64(~mark)    name -> nothing: the same, the newest first
 //                 0x00 be32(hour) user name -> varint(mark): what was taken away in that hour, an object or a
@@ -51,7 +53,16 @@ std::string conversation(const ConversationId& id);  // REQUIRES a canonical id
 std::string entry(const ConversationId& id, Seq seq);
 std::string touch(const ConversationId& id, Seq seq);
 std::string leave(const ConversationId& id, Seq seq);
+std::string leaves_end(const ConversationId& id);  // behind all of them
+std::string member(const ConversationId& id, const Member& member);
+std::string members(const ConversationId& id);  // prefix of all of them
+/// All of such a member but the role.
+Member member_in(const ConversationId& id, std::string_view key);
 std::string row(const UserId& user, const ConversationId& id);
+std::string large_group(const UserId& user, const ConversationId& id);
+std::string large_groups(const UserId& user);  // prefix of all of them
+/// The conversation in such a key.
+ConversationId large_group_in(const UserId& user, std::string_view key);
 enum class Order : char { head = 'h', state = 's' };
 std::string by_mark(const UserId& user, Order order, Mark mark);
 /// The mark in such a key.

@@ -41,6 +41,22 @@ std::vector<UserId> get_users(ByteReader& in) {
   return users;
 }
 
+void put_seqs(ByteWriter& out, const std::vector<Seq>& seqs) {
+  out.varint(seqs.size());
+  for (const Seq seq : seqs) out.varint(seq.value);
+}
+
+std::vector<Seq> get_seqs(ByteReader& in) {
+  std::vector<Seq> seqs(get_count(in));
+  for (Seq& seq : seqs) seq = Seq(in.varint());
+  return seqs;
+}
+
+/// Damage may hold any numbers.
+std::int64_t earlier_by(std::int64_t time, std::int64_t by) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(by));
+}
+
 // body := string(type, "" for text) string(text) string(summary) string(data) string(encrypted)
 //         count { string(url) varint(size) string(mime) string(hash) }
 void put_body(ByteWriter& out, const Body& body) {
@@ -94,13 +110,16 @@ GroupPolicy get_policy(ByteReader& in) {
   return policy;
 }
 
-constexpr std::uint8_t kDissolved = 1, kHasPolicy = 2, kHasData = 4;
+constexpr std::uint8_t kDissolved = 1, kHasPolicy = 2, kHasData = 4, kBecomesLarge = 8, kBecomesSmall = 16;
 
 // config := string(title) u8(parts) [policy] [string(data)]
 void put_config(ByteWriter& out, const ConfigChange& config) {
   out.string(config.title);
   out.u8(static_cast<std::uint8_t>((config.dissolved ? kDissolved : 0) | (config.policy ? kHasPolicy : 0) |
-                                   (config.data ? kHasData : 0)));
+                                   (config.data ? kHasData : 0) |
+                                   (!config.large   ? 0
+                                    : *config.large ? kBecomesLarge
+                                                    : kBecomesSmall)));
   if (config.policy) put_policy(out, *config.policy);
   if (config.data) out.string(*config.data);
 }
@@ -112,16 +131,18 @@ ConfigChange get_config(ByteReader& in) {
   config.dissolved = (parts & kDissolved) != 0;
   if (parts & kHasPolicy) config.policy = get_policy(in);
   if (parts & kHasData) config.data = in.string();
+  if (parts & (kBecomesLarge | kBecomesSmall)) config.large = (parts & kBecomesLarge) != 0;
   return config;
 }
 
-constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8;
+constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8, kMentionsAll = 16;
 
 // row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
 //        varint(leave) varint(visible_from) } u8(role) varint(read) u8(flags) varint(cleared) varint(touch_seq)
 //        varint(own) varint(floor) varint(floor_ord) varint(floor_own)        behind string(conversation)
 //        [varint(deleted_to) svarint(muted_until) svarint(pinned_at)]         with kRowIsSpecial
-constexpr std::uint8_t kRowUnread = 1, kRowRemoved = 2, kRowIsSpecial = 4;
+//        [count { varint(seq) }]                                              with kRowMentioned
+constexpr std::uint8_t kRowUnread = 1, kRowRemoved = 2, kRowIsSpecial = 4, kRowLarge = 8, kRowMentioned = 16;
 
 void put_row(ByteWriter& out, const UserConversation& row) {
   out.string(row.conversation.value);
@@ -140,17 +161,20 @@ void put_row(ByteWriter& out, const UserConversation& row) {
   out.varint(row.read.value);
   const bool special = row.deleted_to || row.muted_until != 0 || row.pinned_at != 0;
   out.u8(static_cast<std::uint8_t>((row.unread_flag ? kRowUnread : 0) | (row.removed ? kRowRemoved : 0) |
-                                   (special ? kRowIsSpecial : 0)));
+                                   (special ? kRowIsSpecial : 0) | (row.large ? kRowLarge : 0) |
+                                   (row.mentions.empty() ? 0 : kRowMentioned)));
   out.varint(row.cleared.value);
   out.varint(row.touch_seq.value);
   out.varint(row.own);
   out.varint(row.floor.value);
   out.varint(row.floor_ord);
   out.varint(row.floor_own);
-  if (!special) return;
-  out.varint(row.deleted_to.value);
-  out.svarint(row.muted_until);
-  out.svarint(row.pinned_at);
+  if (special) {
+    out.varint(row.deleted_to.value);
+    out.svarint(row.muted_until);
+    out.svarint(row.pinned_at);
+  }
+  if (!row.mentions.empty()) put_seqs(out, row.mentions);
 }
 
 UserConversation get_row(ByteReader& in) {
@@ -183,6 +207,8 @@ UserConversation get_row(ByteReader& in) {
     row.muted_until = in.svarint();
     row.pinned_at = in.svarint();
   }
+  row.large = (flags & kRowLarge) != 0;
+  if (flags & kRowMentioned) row.mentions = get_seqs(in);
   return row;
 }
 
@@ -194,6 +220,7 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.string(head.level);
   out.varint(head.object_mark.value);
   out.varint(head.blocked);
+  out.varint(head.large_groups);
   out.varint(head.tombstones_dropped_to.value);
   out.svarint(head.logged_out_at);
   out.svarint(head.forgotten_at);
@@ -209,6 +236,7 @@ UserHead get_head(ByteReader& in) {
   head.level = in.string();
   head.object_mark = Mark(in.varint());
   head.blocked = static_cast<std::uint32_t>(in.varint());
+  head.large_groups = static_cast<std::uint32_t>(in.varint());
   head.tombstones_dropped_to = Mark(in.varint());
   head.logged_out_at = in.svarint();
   head.forgotten_at = in.svarint();
@@ -232,7 +260,8 @@ void begin(std::string& bytes) {
 
 }  // namespace
 
-// entry := version u8(kind) varint(ord) varint(top) svarint(server_time) varint(epoch) varint(round) string(sender)
+// entry := version u8(kind) varint(ord) varint(top) svarint(server_time) svarint(server_time - top_time) varint(touch)
+//          varint(epoch) varint(round) string(sender)
 //          string(sender_device) string(client_msg_id) svarint(client_time) u8(priority) u8(state) varint(revision)
 //          varint(touched_by) varint(reply_to) users(mentions) u8(parts) [body] [member] [config]
 //          [varint(target) string(target_sender)]
@@ -246,6 +275,8 @@ std::string encode(const Entry& entry) {
   out.varint(entry.ord);
   out.varint(entry.top.value);
   out.svarint(entry.server_time);
+  out.svarint(earlier_by(entry.server_time, entry.top_time));
+  out.varint(entry.touch.value);
   out.varint(entry.epoch);
   out.varint(entry.round);
   out.string(entry.sender.value);
@@ -260,7 +291,8 @@ std::string encode(const Entry& entry) {
   put_users(out, entry.mentions);
   const bool has_body = entry.countable() && !entry.dead();
   out.u8(static_cast<std::uint8_t>((has_body ? kHasBody : 0) | (entry.member ? kHasMember : 0) |
-                                   (entry.config ? kHasConfig : 0) | (entry.target ? kHasTarget : 0)));
+                                   (entry.config ? kHasConfig : 0) | (entry.target ? kHasTarget : 0) |
+                                   (entry.mention_all ? kMentionsAll : 0)));
   if (has_body) put_body(out, entry.body);
   if (entry.member) {
     out.u8(static_cast<std::uint8_t>(entry.member->action));
@@ -285,6 +317,8 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
     entry.ord = in.varint();
     entry.top = Seq(in.varint());
     entry.server_time = in.svarint();
+    entry.top_time = earlier_by(entry.server_time, in.svarint());
+    entry.touch = Seq(in.varint());
     entry.epoch = static_cast<std::uint32_t>(in.varint());
     entry.round = in.varint();
     entry.sender = UserId(in.string());
@@ -298,6 +332,7 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
     entry.reply_to = Seq(in.varint());
     entry.mentions = get_users(in);
     const std::uint8_t parts = in.u8();
+    entry.mention_all = (parts & kMentionsAll) != 0;
     if (parts & kHasBody) entry.body = get_body(in);
     if (parts & kHasMember) {
       MemberChange& member = entry.member.emplace();
@@ -318,7 +353,8 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
 
 // conversation := version u8(kind) string(title) policy string(data) varint(dissolved)
 //                 count { string(user) u8(role) varint(join) } count { string(user) svarint(muted until) }
-//                 count { varint(epoch) varint(cut) varint(first) }
+//                 count { varint(epoch) varint(cut) varint(first) } u8(large) varint(size)
+//                 count { varint(mention of all) }
 std::string encode(const Conversation& conversation) {
   std::string bytes;
   begin(bytes);
@@ -345,6 +381,9 @@ std::string encode(const Conversation& conversation) {
     out.varint(jump.cut.value);
     out.varint(jump.first.value);
   }
+  out.u8(conversation.large ? 1 : 0);
+  out.varint(conversation.size);
+  put_seqs(out, conversation.mentions_of_all);
   return bytes;
 }
 
@@ -374,12 +413,15 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
       jump.cut = Seq(in.varint());
       jump.first = Seq(in.varint());
     }
+    conversation.large = in.u8() != 0;
+    conversation.size = in.varint();
+    conversation.mentions_of_all = get_seqs(in);
     return conversation;
   });
 }
 
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
-//         varint(blocked) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at)
+//         varint(blocked) varint(large_groups) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at)
 //         svarint(deleted_at) count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;

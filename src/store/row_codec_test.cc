@@ -48,6 +48,8 @@ UserConversation any_row() {
   row.floor = Seq(number());
   row.floor_ord = number();
   row.floor_own = number();
+  row.large = *rc::gen::arbitrary<bool>();
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) row.mentions.push_back(Seq(number()));
   return row;
 }
 
@@ -58,6 +60,9 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
   entry.ord = number();
   entry.top = Seq(number());
   entry.server_time = *rc::gen::arbitrary<std::int64_t>();
+  entry.top_time = *rc::gen::arbitrary<std::int64_t>();
+  entry.touch = Seq(number());
+  entry.mention_all = *rc::gen::arbitrary<bool>();
   entry.round = number();
   entry.sender = UserId(text());
   entry.sender_device = DeviceId(text());
@@ -76,7 +81,8 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
     entry.member =
         MemberChange{MemberAction::muted, users(), Role::owner, Seq(number()), *rc::gen::arbitrary<std::int64_t>()};
   if (entry.kind == EntryKind::config) {
-    entry.config = ConfigChange{text(), std::nullopt, std::nullopt, *rc::gen::arbitrary<bool>()};
+    entry.config = ConfigChange{text(), std::nullopt, std::nullopt, *rc::gen::arbitrary<bool>(),
+                                *rc::gen::element(std::optional<bool>(), std::optional(true), std::optional(false))};
     if (*rc::gen::arbitrary<bool>()) entry.config->policy = any_policy();
     if (*rc::gen::arbitrary<bool>()) entry.config->data = text();
   }
@@ -88,7 +94,7 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
 
 RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
   UserRecord user;
-  user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text(), Mark(number()), 7, Mark(number())};
+  user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text(), Mark(number()), 7, 5, Mark(number())};
   user.head.deleted_at = *rc::gen::arbitrary<std::int64_t>();
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) user.block.push_back({any_row(), Mark(number()), Mark(number())});
   RC_ASSERT(decode_user(encode(user)).value() == user);

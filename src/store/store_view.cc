@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/codec.h"
 #include "base/log.h"
+#include "core/large_group.h"
 #include "store/keys.h"
 
 namespace tidemark {
@@ -41,6 +42,7 @@ void StoreView::clear_failure() {
   tails_.clear();
   stands_at_.clear();
   rows_.clear();
+  completed_.clear();
 }
 
 template <typename T>
@@ -111,8 +113,7 @@ const std::vector<Entry>& StoreView::tail(const ConversationId& id) {
 LineHead StoreView::line(const ConversationId& id) {
   const std::vector<Entry>& last = tail(id);
   if (last.empty()) return {};
-  const Entry& head = last.front();
-  return {head.seq, head.ord, head.top, head.server_time, head.epoch};
+  return head_after(last.front());
 }
 
 std::optional<Entry> StoreView::entry(const ConversationId& id, Seq seq) {
@@ -227,11 +228,32 @@ void StoreView::touches(const ConversationId& id, Seq after, Seq to, Direction d
 
 void StoreView::left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) {
   const auto done =
-      snapshot_->scan(Table::conversations, keys::leave(id, from), keys::after_prefix(keys::conversation(id)),
+      snapshot_->scan(Table::conversations, keys::leave(id, from), keys::leaves_end(id),
                       [&](std::string_view, std::string_view value) {
                         visit(UserId(value));
                         return true;
                       });
+  if (!done) fail_with(done.error());
+}
+
+void StoreView::members(const ConversationId& id, const Member& after,
+                        const std::function<bool(const Member&)>& visit) {
+  const std::string from = after.user.empty() ? keys::members(id) : keys::member(id, after) + '\0';
+  const auto done = snapshot_->scan(Table::conversations, from, keys::after_prefix(keys::conversation(id)),
+                                    [&](std::string_view key, std::string_view value) {
+                                      Member member = keys::member_in(id, key);
+                                      member.role = static_cast<Role>(ByteReader(value).u8());
+                                      return visit(member);
+                                    });
+  if (!done) fail_with(done.error());
+}
+
+void StoreView::large_groups(const UserId& user, const ConversationId& after,
+                             const std::function<bool(const ConversationId&)>& visit) {
+  const std::string from = after.empty() ? keys::large_groups(user) : keys::large_group(user, after) + '\0';
+  const auto done =
+      snapshot_->scan(Table::objects, from, keys::after_prefix(keys::large_groups(user)),
+                      [&](std::string_view key, std::string_view) { return visit(keys::large_group_in(user, key)); });
   if (!done) fail_with(done.error());
 }
 
@@ -260,8 +282,16 @@ std::optional<UserConversation> StoreView::stored_row(const UserId& user, const 
 
 const UserConversation* StoreView::user_conversation(const UserId& user, const ConversationId& id) {
   for (const BlockRow& block : record(user).block)
-    if (block.row.conversation == id) return &block.row;
-  return known_row(user, id);
+    if (block.row.conversation == id) return completed(block.row);
+  const UserConversation* row = known_row(user, id);
+  return row != nullptr ? completed(*row) : nullptr;
+}
+
+const UserConversation* StoreView::completed(const UserConversation& row) {
+  if (!row.large) return &row;
+  const auto [place, fresh] = completed_.try_emplace(&row, row);
+  if (fresh) complete(*this, place->second);
+  return &place->second;
 }
 
 const UserConversation* StoreView::known_row(const UserId& user, const ConversationId& id) {
@@ -302,7 +332,7 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
   bool going = true;
   const auto visit_block_before = [&](Mark mark) {
     while (going && next < inside.size() && (up ? mark_of(*inside[next]) < mark : mark_of(*inside[next]) > mark))
-      going = visit(*inside[next++]);
+      going = visit(*completed(*inside[next++]));
   };
   const auto visit_stored = [&](std::string_view key, std::string_view value) {
     const Mark mark = keys::mark_in(key);
@@ -315,7 +345,7 @@ void StoreView::by_mark(const UserId& user, bool by_head, Mark after, Mark to, D
       fail_with({ErrorCode::INTERNAL, "", "An index order names a row that is not there."});
       return going = false;
     }
-    return going = visit(*row);
+    return going = visit(*completed(*row));
   };
   const keys::Order order = by_head ? keys::Order::head : keys::Order::state;
   const std::string from = keys::by_mark(user, order, to);

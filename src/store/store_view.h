@@ -30,6 +30,10 @@ class StoreView final : public View {
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
+  void members(const ConversationId& id, const Member& after,
+               const std::function<bool(const Member&)>& visit) override;
+  void large_groups(const UserId& user, const ConversationId& after,
+                    const std::function<bool(const ConversationId&)>& visit) override;
   UserHead user(const UserId& user) override;
   const UserConversation* user_conversation(const UserId& user, const ConversationId& id) override;
   void by_head_mark(const UserId& user, Mark after, Mark to, Direction direction,
@@ -76,6 +80,8 @@ class StoreView final : public View {
   bool scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(Entry&&)>& visit);
   bool scan_down(const ConversationId& id, Seq after, Seq to, const std::function<bool(const Entry&)>& visit);
   std::optional<Entry> last_entry(const ConversationId& id, Seq after, Seq to);
+  /// The row as its log stands, where the log decides it.
+  const UserConversation* completed(const UserConversation& row);
   void by_mark(const UserId& user, bool by_head, Mark after, Mark to, Direction direction,
                const std::function<bool(const UserConversation&)>& visit);
 
@@ -87,6 +93,7 @@ class StoreView final : public View {
   const std::size_t tail_entries_;
   std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
   std::unordered_map<ConversationId, Seq> stands_at_;  // heads that rows told of: near the end of the log, or at it
+  std::unordered_map<const UserConversation*, UserConversation> completed_;  // of large groups
   std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
 };
 

@@ -86,6 +86,7 @@ void to_pb(const ConfigChange& change, pb::ConfigChange& out) {
   out.set_data_changed(change.data.has_value());
   out.set_data(change.data.value_or(""));
   out.set_dissolved(change.dissolved);
+  if (change.large) out.set_fan_out(*change.large ? pb::FAN_OUT_LARGE : pb::FAN_OUT_SMALL);
 }
 
 void to_pb(const std::vector<Entry>& entries, const ConversationId& conversation,
@@ -198,6 +199,7 @@ Result<SendCommand> send_from(const pb::SendRequest& request) {
   command.client_time = request.client_time();
   command.reply_to = Seq(request.reply_to());
   command.mentions = users_from(request.mentions());
+  command.mention_all = request.mention_all();
   command.priority = static_cast<Priority>(request.priority());
   return command;
 }
@@ -411,6 +413,24 @@ Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
   return query;
 }
 
+HeadsQuery heads_from(const pb::HeadsRequest& request) {
+  HeadsQuery query;
+  for (const pb::Head& head : request.heads())
+    query.known.push_back({ConversationId(head.conversation_id()), Seq(head.seq())});
+  query.after = ConversationId(request.after());
+  query.through = ConversationId(request.through());
+  query.only = request.only();
+  return query;
+}
+
+Result<std::uint64_t> digest_from(const std::string& digits, std::string_view field) {
+  std::uint64_t digest = 0;
+  if (digits.empty()) return digest;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), digest, 16);
+  if (problem == std::errc() && end == digits.data() + digits.size() && digits.size() == 16) return digest;
+  return fail(ErrorCode::MALFORMED, std::string(field), "16 hex digits.");
+}
+
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request) {
   std::vector<HeldLine> lines;
   for (const pb::HeldLine& line : request.lines())
@@ -444,6 +464,7 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   if (has_body && !entry.dead()) to_pb(entry.body, *out.mutable_body());
   out.set_reply_to(entry.reply_to.value);
   for (const UserId& user : entry.mentions) out.add_mentions(user.value);
+  out.set_mention_all(entry.mention_all);
   if (entry.member) {
     out.mutable_member()->set_action(to_pb(entry.member->action));
     for (const UserId& user : entry.member->users) out.mutable_member()->add_users(user.value);
@@ -488,6 +509,10 @@ void to_pb(const Change& change, pb::Change& out) {
   out.set_removed(change.removed);
   out.set_muted_until(change.muted_until);
   out.set_pinned_at(change.pinned_at);
+  out.set_large(change.large);
+  out.set_mentions(change.mentions);
+  out.set_mentioned_seq(change.mentioned_at.value);
+  out.set_all_mentioned_seq(change.all_mentioned_at.value);
   out.set_title(change.title);
   out.set_peer(change.peer.value);
   if (change.preview.seq) to_pb(change.preview, change.conversation, *out.mutable_preview());
@@ -588,17 +613,34 @@ void to_pb(const std::vector<UserObject>& objects, pb::UserObjects& out) {
   for (const UserObject& object : objects) to_pb(object, *out.add_objects());
 }
 
+namespace {
+
+void to_pb(const Member& member, const Conversation& group, pb::GroupMember& out) {
+  out.set_user(member.user.value);
+  out.set_role(to_pb(member.role));
+  out.set_joined_seq(member.join.value);
+  const auto mute = std::ranges::find(group.mutes, member.user, &Mute::user);
+  if (mute != group.mutes.end()) out.set_muted_until(mute->until);
+}
+
+}  // namespace
+
+void to_pb(const MembersPage& page, const Conversation& group, pb::MemberList& out) {
+  for (const Member& member : page.members) to_pb(member, group, *out.add_members());
+}
+
+void to_pb(const HeadsPage& page, pb::HeadsPage& out) {
+  for (const Change& change : page.changes) to_pb(change, *out.add_changes());
+  out.set_digest(hex16(page.digest));
+  out.set_next_after(page.next_after.value);
+}
+
 void to_pb(const GroupReply& reply, pb::Group& out) {
   out.set_conversation_id(reply.group.id.value);
   out.set_title(reply.group.title);
-  for (const Member& member : reply.group.members) {
-    pb::GroupMember& made = *out.add_members();
-    made.set_user(member.user.value);
-    made.set_role(to_pb(member.role));
-    made.set_joined_seq(member.join.value);
-    const auto mute = std::ranges::find(reply.group.mutes, member.user, &Mute::user);
-    if (mute != reply.group.mutes.end()) made.set_muted_until(mute->until);
-  }
+  for (const Member& member : reply.group.members) to_pb(member, reply.group, *out.add_members());
+  out.set_member_count(reply.group.size);
+  out.set_large(reply.group.large);
   out.set_history_for_newcomers(to_pb(reply.group.policy.newcomers));
   out.set_history_last(reply.group.policy.newcomers_last);
   out.set_who_may_add(to_pb(reply.group.policy.add));

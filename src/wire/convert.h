@@ -21,10 +21,13 @@ class Device;
 class DeviceList;
 class Error;
 class Group;
+class HeadsPage;
+class HeadsRequest;
 class HelloRequest;
 class HistoryPage;
 class HistoryRequest;
 class Jumps;
+class MemberList;
 class JumpsRequest;
 class MutateRequest;
 class MuteMemberRequest;
@@ -63,6 +66,9 @@ Result<Cursor> cursor_from(const pb::Cursor& cursor);
 Result<SyncQuery> sync_from(const pb::SyncRequest& request);
 ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request);
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request);
+HeadsQuery heads_from(const pb::HeadsRequest& request);
+/// A digest of large groups: 16 hex digits, or nothing for 0.
+Result<std::uint64_t> digest_from(const std::string& digits, std::string_view field);
 /// Without the page token. At most one of before, after, around and at.
 Result<HistoryQuery> history_from(const pb::HistoryRequest& request);
 
@@ -76,6 +82,9 @@ void to_pb(const SyncPage& page, pb::SyncPage& out);
 void to_pb(const ConversationPage& page, pb::ConversationPage& out);
 void to_pb(const HistoryPage& page, pb::HistoryPage& out);
 void to_pb(const ConversationList& list, pb::ConversationList& out);
+void to_pb(const HeadsPage& page, pb::HeadsPage& out);
+/// Without the page token.
+void to_pb(const MembersPage& page, const Conversation& group, pb::MemberList& out);
 void to_pb(const SentReply& reply, pb::Sent& out);
 void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);

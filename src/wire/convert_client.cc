@@ -57,6 +57,8 @@ ConfigChange config_from(const pb::ConfigChange& change) {
   if (change.has_policy()) made.policy = policy_from(change.policy());
   if (change.data_changed()) made.data = change.data();
   made.dissolved = change.dissolved();
+  if (change.fan_out() == pb::FAN_OUT_LARGE) made.large = true;
+  if (change.fan_out() == pb::FAN_OUT_SMALL) made.large = false;
   return made;
 }
 
@@ -114,6 +116,7 @@ Answer answer_from(const pb::Welcome& welcome) {
   made.user = UserId(welcome.user());
   made.device = DeviceId(welcome.device());
   made.heartbeat_ms = welcome.limits().heartbeat_ms();
+  made.heads_wanted = welcome.heads_wanted();
   return made;
 }
 
@@ -234,6 +237,8 @@ Answer answer_from(const pb::Group& group) {
   }
   made.group.policy = policy_from(group);
   made.group.data = group.data();
+  made.group.size = group.member_count();
+  made.group.large = group.large();
   if (group.dissolved()) made.group.dissolved = Seq(group.head_seq());
   made.head = Seq(group.head_seq());
   made.duplicate = group.duplicate();
@@ -298,9 +303,23 @@ Answer answer_of(const pb::ServerFrame& frame) {
     case pb::ServerFrame::kGroup:
       return answer_from(frame.group());
     case pb::ServerFrame::kHeartbeat:
-      return replica::HeartbeatAnswer{Mark(frame.heartbeat().head()), frame.heartbeat().server_time()};
+      return replica::HeartbeatAnswer{Mark(frame.heartbeat().head()), frame.heartbeat().server_time(),
+                                      frame.heartbeat().heads_wanted()};
     case pb::ServerFrame::kPush:
       return answer_from(frame.push());
+    case pb::ServerFrame::kHeads: {
+      HeadsPage page;
+      for (const pb::Change& change : frame.heads().changes()) page.changes.push_back(change_from(change));
+      page.next_after = ConversationId(frame.heads().next_after());
+      return page;
+    }
+    case pb::ServerFrame::kHeadNotice: {
+      replica::HeadNotice notice;
+      for (const pb::Head& head : frame.head_notice().heads())
+        notice.heads.push_back({ConversationId(head.conversation_id()), Seq(head.seq())});
+      notice.spread_ms = frame.head_notice().spread_ms();
+      return notice;
+    }
     case pb::ServerFrame::kHint:
       return replica::Hint{Mark(frame.hint().head())};
     case pb::ServerFrame::kPresence: {
@@ -398,6 +417,7 @@ struct Writer {
     out.set_session_generation(hello.session_generation);
     out.set_next_mutation(hello.next_mutation);
     out.set_background(hello.background);
+    if (hello.large_digest != 0) out.set_large_digest(hex16(hello.large_digest));
   }
   void operator()(const replica::Watch& watch) const {
     frame.mutable_presence();
@@ -461,6 +481,7 @@ struct Writer {
     to_pb(send.body, *out.mutable_body());
     out.set_reply_to(send.reply_to.value);
     for (const UserId& user : send.mentions) out.add_mentions(user.value);
+    out.set_mention_all(send.mention_all);
     out.set_priority(static_cast<pb::Priority>(send.priority));
   }
   void operator()(const replica::Mutate& mutate) const {
@@ -515,6 +536,22 @@ struct Writer {
   void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
   void operator()(const replica::Heartbeat& heartbeat) const {
     to_pb(heartbeat.cursor, *frame.mutable_heartbeat()->mutable_cursor());
+    if (heartbeat.large_digest != 0) frame.mutable_heartbeat()->set_large_digest(hex16(heartbeat.large_digest));
+  }
+  void operator()(const replica::Heads& heads) const {
+    pb::HeadsRequest& out = *frame.mutable_heads();
+    for (const KnownHead& head : heads.known) {
+      pb::Head& made = *out.add_heads();
+      made.set_conversation_id(head.conversation.value);
+      made.set_seq(head.seq.value);
+    }
+    out.set_after(heads.after.value);
+    out.set_through(heads.through.value);
+    out.set_only(heads.only);
+  }
+  void operator()(const replica::Focus& focus) const {
+    frame.mutable_focus();
+    for (const ConversationId& id : focus.conversations) frame.mutable_focus()->add_conversation_ids(id.value);
   }
 };
 
@@ -535,6 +572,7 @@ Entry entry_from(const pb::Message& message) {
   entry.revision = Seq(message.revision());
   entry.reply_to = Seq(message.reply_to());
   entry.mentions = users_from(message.mentions());
+  entry.mention_all = message.mention_all();
   // Its `data` as it came: what a server has stored needs no second check.
   if (message.has_body()) entry.body = body_from(message.body());
   if (message.has_member()) {
@@ -572,6 +610,10 @@ Change change_from(const pb::Change& change) {
   made.removed = change.removed();
   made.muted_until = change.muted_until();
   made.pinned_at = change.pinned_at();
+  made.large = change.large();
+  made.mentions = change.mentions();
+  made.mentioned_at = Seq(change.mentioned_seq());
+  made.all_mentioned_at = Seq(change.all_mentioned_seq());
   made.title = change.title();
   made.peer = UserId(change.peer());
   made.preview = preview_from(change.preview());

@@ -25,7 +25,7 @@ std::string json_of(const google::protobuf::Message& message) {
 TEST(JsonWriter, WritesEveryFieldEvenWhenEmpty) {
   EXPECT_EQ(json_of(v1::SendRequest{}),
             R"({"to":"","conversation_id":"","client_msg_id":"","client_time":0,"body":null,"reply_to":0,)"
-            R"("mentions":[],"priority":"normal","sender":""})");
+            R"("mentions":[],"priority":"normal","sender":"","mention_all":false})");
   EXPECT_EQ(json_of(v1::Kick{}), R"({"code":"","terminal":false,"message":""})");
 }
 
@@ -42,7 +42,7 @@ TEST(JsonWriter, WritesWordsNumbersTextsBytesAndMessages) {
   EXPECT_EQ(json_of(send),
             R"({"to":"2002","conversation_id":"","client_msg_id":"","client_time":-5,"body":{"type":"","text":"hi",)"
             R"("summary":"","data":"","attachments":[{"url":"","size":7,"mime":"","hash":""}],"encrypted":"AP8Q"},)"
-            R"("reply_to":0,"mentions":["a","b"],"priority":"high","sender":""})");
+            R"("reply_to":0,"mentions":["a","b"],"priority":"high","sender":"","mention_all":false})");
 }
 
 TEST(JsonWriter, WritesTheMemberOfAOneofOnlyWhenItIsSet) {

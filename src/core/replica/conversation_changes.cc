@@ -13,8 +13,9 @@ namespace tidemark::replica {
 bool Conversations::take_change(Held& held, const std::shared_ptr<const Entry>& change) {
   if (touches_nothing(change->kind)) return true;
   if (!changes_target(change->kind)) return false;
-  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see.
-  if (change->kind == EntryKind::edit && change->body == Body()) return true;
+  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see. In a
+  // large group it never has one: the server is asked.
+  if (change->kind == EntryKind::edit && change->body == Body()) return !held.state.object.large;
   if (held.pull) keep(held, change);
   const auto found = held.notes.find(change->target);
   if (found == held.notes.end()) return true;  // a page that brings it later shows its present state

@@ -9,6 +9,17 @@
 namespace tidemark::replica {
 namespace {
 
+Seq head_of(const Change& object) {
+  return std::max(object.head_seq, object.touch_seq);
+}
+
+/// Of a large group, whose head moves without its mark: newer by one of them, older by the other.
+bool differs_both_ways(const Change& held, const Change& told) {
+  if (!held.large && !told.large) return false;
+  return (told.mark < held.mark && head_of(told) > head_of(held)) ||
+         (told.mark > held.mark && head_of(told) < head_of(held));
+}
+
 bool same_sight(const Change& a, const Change& b) {
   return a.periods == b.periods && a.cleared == b.cleared;
 }
@@ -22,6 +33,7 @@ void Conversations::take_summary(const Change& change) {
   Held& held = found ? *found : ws_.create(change.conversation);
   ConversationState& state = ws_.edit(held);
   const Change before = state.object;
+  if (!state.stale && differs_both_ways(before, change)) unsure_.insert(held.id());
   const bool sees_other = apply_summary(state, held, change) && !same_sight(before, state.object);
   if (sees_other) {
     // A later period may show what none did before.
@@ -81,7 +93,7 @@ void Conversations::take_derived(const PushItem& item) {
   Held& held = found ? *found : ws_.create(item.conversation);
   // It begins once more, on a server that had forgotten it.
   if (held.state.only_here()) ws_.edit(held).object = blank_object(item.conversation, ws_.device().user);
-  derive(ws_.edit(held), item, ws_.device().user);
+  if (!derive(ws_.edit(held), item, ws_.device().user)) unsure_.insert(held.id());
 }
 
 // -------------------------------------------------------------------------------------------------- entries
@@ -197,6 +209,7 @@ void Conversations::take_own_send(const OutboxItem& item, const SentReply& reply
   if (!entry.dead()) {
     entry.reply_to = item.reply_to;
     entry.mentions = item.mentions;
+    entry.mention_all = item.mention_all;
     entry.body = item.body;
   }
   take_uncovered(*found, entry);

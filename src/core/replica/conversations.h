@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "core/replica/workspace.h"
 
@@ -18,6 +19,9 @@ class Conversations {
   // From the index.
   void take_summary(const Change& change);
   void take_derived(const PushItem& item);
+  /// What the server makes of these is to be asked: what came says too little, or in another order.
+  std::set<ConversationId> take_unsure() { return std::exchange(unsure_, {}); }
+  const std::set<ConversationId>& opened() const { return open_; }
   void take_deleted(const DeletedBlock& block);
   /// What is not named by the snapshot goes.
   void sweep();
@@ -104,6 +108,7 @@ class Conversations {
   Workspace& ws_;
   OwnRow own_row_;
   std::set<ConversationId> open_;          // being looked at
+  std::set<ConversationId> unsure_;        // large groups whose object may not be whole
   std::set<ConversationId> wanting_;       // have a want or a pull
   std::set<ConversationId> jumps_wanted_;  // hold rows of which a restore may have taken some
   bool jumps_asked_ = false;

@@ -43,6 +43,7 @@ Entry brought_to(Entry row, const Entry& further) {
   row.body = further.body;
   row.reply_to = further.reply_to;
   row.mentions = further.mentions;
+  row.mention_all = further.mention_all;
   return row;
 }
 

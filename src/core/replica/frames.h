@@ -25,6 +25,7 @@ struct Hello {
   std::uint64_t session_generation = 0;
   std::uint64_t next_mutation = 0;
   bool background = false;
+  std::uint64_t large_digest = 0;
 };
 
 struct Sync {
@@ -61,6 +62,19 @@ struct History {
   std::uint32_t limit = 0;
 };
 
+/// How do these large groups stand? `known` is all that is held in (after, through], or with `only` what is asked about.
+struct Heads {
+  std::vector<KnownHead> known;
+  ConversationId after;
+  ConversationId through;
+  bool only = false;
+};
+
+/// The large groups on the screen, in place of those before.
+struct Focus {
+  std::vector<ConversationId> conversations;
+};
+
 struct Send {
   UserId to;  // one of to and conversation
   ConversationId conversation;
@@ -70,6 +84,7 @@ struct Send {
   Seq reply_to;
   std::vector<UserId> mentions;
   Priority priority = Priority::normal;
+  bool mention_all = false;
 };
 
 struct Mutate {
@@ -96,6 +111,7 @@ struct Ack {
 
 struct Heartbeat {
   Cursor cursor;
+  std::uint64_t large_digest = 0;
 };
 
 /// Whose presence is to be told from now on.
@@ -117,7 +133,7 @@ struct Foreground {
 };
 
 using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, Ack, Heartbeat,
-                               Watch, Passing, Foreground>;
+                               Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -137,6 +153,7 @@ struct Welcome {
   UserId user;
   DeviceId device;
   std::int64_t heartbeat_ms = 0;  // 0: the default
+  bool heads_wanted = false;
 };
 
 struct SyncAnswer {
@@ -147,6 +164,13 @@ struct SyncAnswer {
 struct HeartbeatAnswer {
   Mark head;
   std::int64_t server_time = 0;
+  bool heads_wanted = false;
+};
+
+/// Something happened in these large groups; whoever asks waits up to spread_ms, by chance.
+struct HeadNotice {
+  std::vector<KnownHead> heads;
+  std::int64_t spread_ms = 0;
 };
 
 struct Push {
@@ -171,7 +195,7 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent>;
+                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

@@ -1,6 +1,7 @@
 #include "core/replica/index_line.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/planted.h"
 
@@ -244,6 +245,8 @@ void IndexLine::advance(HeldPush& held) {
     held.index_done = true;
   }
   if (held.entry_done) return;
+  if (!item.index_to && !std::exchange(held.object_done, true) && conversation != nullptr)
+    conversations_.take_derived(item);
   const bool settled = held.index_done && item.index_to;
   const auto part = conversations_.take_entry(
       item, told_head, settled ? Conversations::IndexPart::settled : Conversations::IndexPart::open);
@@ -373,7 +376,7 @@ void IndexLine::beat() {
   last_beat_ms_ = ws_.now.steady_ms;
   Pending pending;
   pending.kind = Pending::Kind::heartbeat;
-  ws_.ask(Heartbeat{ws_.device().cursor}, std::move(pending));
+  ws_.ask(Heartbeat{ws_.device().cursor, large_.digest()}, std::move(pending));
 }
 
 std::optional<std::int64_t> IndexLine::next_work_ms() const {

@@ -5,14 +5,15 @@
 #include <deque>
 
 #include "core/replica/conversations.h"
+#include "core/replica/large_groups.h"
 #include "core/replica/own_objects.h"
 
 namespace tidemark::replica {
 
 class IndexLine {
  public:
-  IndexLine(Workspace& workspace, Conversations& conversations, OwnObjects& objects)
-      : ws_(workspace), conversations_(conversations), objects_(objects) {}
+  IndexLine(Workspace& workspace, Conversations& conversations, OwnObjects& objects, const LargeGroups& large)
+      : ws_(workspace), conversations_(conversations), objects_(objects), large_(large) {}
 
   void on_link_up();
   void on_link_down();
@@ -43,6 +44,7 @@ class IndexLine {
     PushItem item;
     std::size_t bytes = 0;
     bool index_done = false;
+    bool object_done = false;  // of an entry without index part
     bool entry_done = false;
     std::int64_t since_ms = 0;
     bool finished() const { return index_done && entry_done; }
@@ -70,6 +72,7 @@ class IndexLine {
   Workspace& ws_;
   Conversations& conversations_;
   OwnObjects& objects_;
+  const LargeGroups& large_;
 
   Mark told_;  // the highest mark that anything has told of
   bool pulling_ = false;

@@ -111,30 +111,38 @@ void show_own(ConversationState& state, const Held& held) {
   object.removed = object.removed || state.local_removed;
 }
 
-void derive(ConversationState& state, const PushItem& item, const UserId& me) {
+bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
   Change& object = state.object;
-  if (!state.stale && object.mark >= item.index_to) return;
-  object.mark = item.index_to;
-  state.stale = false;
   const Entry& entry = *item.entry;
-  if (entry.seq <= object.head_seq) return;
+  if (item.index_to) {
+    if (!state.stale && object.mark >= item.index_to) return true;
+    object.mark = item.index_to;
+    state.stale = false;
+  } else if (state.stale || !object.large || entry.seq > object.head_seq + 1) {
+    return false;
+  }
+  if (entry.seq <= object.head_seq) return true;
   object.head_seq = entry.seq;
   object.member = true;  // whoever is not gets a summary
   if (entry.config && !entry.config->title.empty()) object.title = entry.config->title;
-  // Where it shows in the list, in unread number or preview, a summary came along.
-  if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
-  if (!entry.countable()) return;
+  // Where it shows in the list, in unread number or preview, a summary came along; but not in a large group.
+  const bool changes_row = !touches_nothing(entry.kind);
+  if (changes_row) object.touch_seq = entry.seq;
+  if (!entry.countable()) return item.index_to || !changes_row;
   object.top = entry.seq;
   object.removed = false;
   state.local_removed = {};
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
   object.preview = preview_of(entry, CoreParams{}.preview_bytes);
-  if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return;
+  if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return true;
+  if (item.mentioned && object.mentions++ == 0) object.mentioned_at = entry.seq;
+  if (entry.mention_all) object.all_mentioned_at = entry.seq;
   if (object.unread.count < kUnreadExactMax) {
     ++object.unread.count;
   } else {
     object.unread.exact = false;
   }
+  return true;
 }
 
 namespace {
@@ -144,8 +152,11 @@ void recount(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq 
   Change& object = state.object;
   const Seq floor = unread_floor(object);
   if (floor <= old_floor) return;
+  if (object.all_mentioned_at <= floor) object.all_mentioned_at = {};
   if (floor >= object.top) {
     object.unread = {};
+    object.mentions = 0;
+    object.mentioned_at = {};
   } else if (const Interval above{floor, object.head_seq}; state.coverage.covers(above)) {
     const std::uint32_t count = count_unread(notes, above);
     object.unread = {std::min(count, kUnreadExactMax), count <= kUnreadExactMax};

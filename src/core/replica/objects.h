@@ -29,8 +29,9 @@ Seq unread_floor(const Change& object);
 bool apply_summary(ConversationState& state, const Held& held, const Change& summary);
 
 /// Head, place, preview, unread number and last change after one entry that follows what is held, pushed without a
-/// summary.
-void derive(ConversationState& state, const PushItem& item, const UserId& me);
+/// summary. Of a large group, whose entries have no place in the index, only the very next one follows: false when it
+/// does not, or when the server has to be asked what it makes of the object.
+bool derive(ConversationState& state, const PushItem& item, const UserId& me);
 
 /// Moves the read pointer up to `read`; the unread number falls at once. Exact when the rows decide it.
 void lower_unread(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq read);

@@ -28,7 +28,8 @@ Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
 /// Whether the message that the log holds under this item's id is this one; what was changed since may have been.
 bool is_echo(const Entry& entry, const OutboxItem& item) {
   if (entry.dead() || entry.revision) return true;
-  return entry.body == item.body && entry.reply_to == item.reply_to && entry.mentions == item.mentions;
+  return entry.body == item.body && entry.reply_to == item.reply_to && entry.mentions == item.mentions &&
+         entry.mention_all == item.mention_all;
 }
 
 }  // namespace
@@ -63,6 +64,7 @@ Result<std::uint64_t> Outbox::add(const Draft& draft) {
     if (const Held* held = ws_.find(conversation); held && held->notes.contains(draft.reply_to))
       if (const auto quoted = ws_.row(*held, draft.reply_to)) item.body.text += " > " + quoted->body.text;
   item.mentions = draft.mentions;
+  item.mention_all = draft.mention_all;
   item.priority = draft.priority;
   by_echo_[{conversation, item.client_msg_id}] = local_id;
   store(waiting);
@@ -128,6 +130,7 @@ void Outbox::send(Waiting& waiting) {
   question.body = item.body;
   question.reply_to = item.reply_to;
   question.mentions = item.mentions;
+  question.mention_all = item.mention_all;
   question.priority = item.priority;
   Pending pending;
   pending.kind = Pending::Kind::send;

@@ -11,7 +11,8 @@ Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
       conversations_(ws_, [this](const ConversationId& id, const Entry& entry) { outbox_.take_own_row(id, entry); }),
       mutations_(ws_, image),
       objects_(ws_, mutations_, image),
-      index_(ws_, conversations_, objects_),
+      large_(ws_, conversations_),
+      index_(ws_, conversations_, objects_, large_),
       outbox_(ws_, conversations_, index_, image),
       marks_(ws_, mutations_, image),
       own_(ws_, conversations_, mutations_, image),
@@ -37,7 +38,8 @@ void Replica::greet() {
   pending.kind = Pending::Kind::hello;
   // Within a snapshot there is no cursor yet, but an epoch of which rows are held.
   const Cursor cursor = device.pass.snapshot ? Cursor{device.pass.epoch, Mark(), 0} : device.cursor;
-  ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation, passing_.background()},
+  ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation, passing_.background(),
+               large_.digest()},
           std::move(pending));
 }
 
@@ -47,6 +49,7 @@ void Replica::on_disconnected(Now now) {
   ws_.link_down();
   index_.on_link_down();
   conversations_.on_link_down();
+  large_.on_link_down();
   outbox_.on_link_down();
   mutations_.on_link_down();
   passing_.on_link_down();
@@ -103,6 +106,7 @@ struct Replica::Dispatch {
     if (!asked(Pending::Kind::heartbeat)) return;
     replica.learn_time(answer.server_time);
     replica.index_.on_heartbeat(answer);
+    replica.large_.on_heartbeat(answer);
   }
   void operator()(PresenceStates& states) const {
     (void)asked(Pending::Kind::presence);
@@ -113,6 +117,14 @@ struct Replica::Dispatch {
   }
   void operator()(Push& push) const {
     if (replica.ws_.welcomed) replica.index_.on_push(std::move(push));
+  }
+  void operator()(HeadsPage& page) const {
+    auto pending = asked(Pending::Kind::heads);
+    if (!pending) pending = asked(Pending::Kind::focus);
+    if (pending) replica.large_.on_heads(*pending, page);
+  }
+  void operator()(HeadNotice& notice) const {
+    if (replica.ws_.welcomed) replica.large_.on_notice(notice);
   }
   void operator()(Hint& hint) const {
     if (replica.ws_.welcomed) replica.index_.on_hint(hint.head);
@@ -152,6 +164,7 @@ void Replica::on_welcome(const Welcome& welcome) {
   learn_time(welcome.server_time);
   index_.on_welcome(welcome);
   conversations_.on_welcome();
+  large_.on_welcome(welcome);
   mutations_.on_welcome(welcome.highest_mutation);
   marks_.on_welcome();
   own_.on_welcome();
@@ -186,6 +199,9 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
       return passing_.on_watch_refused(error);
     case Pending::Kind::group:
       return groups_.on_refused(asked, error);
+    case Pending::Kind::heads:
+    case Pending::Kind::focus:
+      return large_.on_refused(asked, error);
     case Pending::Kind::heartbeat:
       return;
   }
@@ -386,6 +402,7 @@ void Replica::work() {
     if (conversations_.jumps_wanted()) return conversations_.ask_jumps();
     outbox_.work();  // may want a run of sync, or rows of a conversation
     index_.work();
+    large_.work();
     conversations_.work();
     marks_.work();  // these give numbers
     own_.work();
@@ -412,7 +429,7 @@ Outputs Replica::take_outputs() {
 }
 
 bool Replica::settled() const {
-  return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && marks_.settled() &&
+  return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && large_.settled() && marks_.settled() &&
          own_.settled() && objects_.settled() && mutations_.empty() &&
          std::ranges::all_of(ws_.pending(), [](const auto& entry) {
            return entry.second.kind == Pending::Kind::heartbeat || entry.second.kind == Pending::Kind::presence;
@@ -425,7 +442,8 @@ std::int64_t Replica::next_tick_ms() const {
   for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
   if (!ws_.welcomed) return next;
   for (const auto& wanted : {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(),
-                             outbox_.next_work_ms(), mutations_.next_work_ms(), passing_.next_work_ms()})
+                             outbox_.next_work_ms(), mutations_.next_work_ms(), passing_.next_work_ms(),
+                             large_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

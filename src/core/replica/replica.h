@@ -11,6 +11,7 @@
 #include "core/replica/conversations.h"
 #include "core/replica/group_calls.h"
 #include "core/replica/index_line.h"
+#include "core/replica/large_groups.h"
 #include "core/replica/mutations.h"
 #include "core/replica/outbox.h"
 #include "core/replica/own_objects.h"
@@ -128,6 +129,7 @@ class Replica {
   Conversations conversations_;
   Mutations mutations_;
   OwnObjects objects_;
+  LargeGroups large_;
   IndexLine index_;
   Outbox outbox_;
   ReadMarks marks_;

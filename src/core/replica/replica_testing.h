@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "core/decide.h"
+#include "core/large_group.h"
 #include "core/reads.h"
 #include "core/replica/memory_store.h"
 #include "core/replica/replica.h"
@@ -24,6 +25,7 @@ struct TestLink {
   bool welcomed = false;
   bool armed = false;  // pushes are sent; otherwise a hint told of them
   bool hinted = false;
+  std::vector<ConversationId> open = {};  // large groups
   std::deque<ServerFrame> down;
 };
 
@@ -35,6 +37,7 @@ class TestServer {
   std::size_t syncs = 0;  // answered so far
   std::size_t conversation_syncs = 0;
   std::size_t histories = 0;
+  std::size_t head_questions = 0;
 
   TestLink& connect(const UserId& user) {
     TestLink& link = links_.emplace_back();
@@ -120,6 +123,7 @@ class TestServer {
     for (const Conversation& conversation : writes.conversations) view.put(conversation);
     for (const auto& [user, head] : writes.users) view.put_user(user, head);
     for (const auto& row : writes.rows) view.put_row(row.user, row.row);
+    for (const auto& each : writes.large_members) view.put_member(each.conversation, each.member, each.in);
     for (const auto& [user, object] : writes.objects) view.put_object(user, object);
     for (const auto& [user, name] : writes.dropped_objects) view.erase_object(user, name);
     for (const Tombstone& tombstone : writes.tombstones) view.put_tombstone(tombstone);
@@ -133,6 +137,23 @@ class TestServer {
   }
 
   void push(const Notice& notice) {
+    push_to_receivers(notice);
+    if (!notice.large || !notice.entry) return;
+    for (TestLink& link : links_) {
+      const bool received = std::ranges::find(notice.receivers, link.user, &Receiver::user) != notice.receivers.end();
+      const bool open = std::ranges::find(link.open, notice.conversation) != link.open.end();
+      if (!link.welcomed || !link.armed || received || !(open || link.user == notice.entry->sender)) continue;
+      PushItem item;
+      item.conversation = notice.conversation;
+      auto entry = std::make_shared<Entry>(*notice.entry);
+      if (entry->sender == link.user) item.client_msg_id = entry->client_msg_id;
+      entry->client_msg_id.clear();
+      item.entry = std::move(entry);
+      link.down.push_back({0, Push{{std::move(item)}}});
+    }
+  }
+
+  void push_to_receivers(const Notice& notice) {
     for (const Receiver& receiver : notice.receivers) {
       for (TestLink& link : links_) {
         if (link.user != receiver.user || !link.welcomed) continue;
@@ -145,6 +166,7 @@ class TestServer {
         item.index_to = receiver.to;
         item.round = notice.round;
         item.sort_time = receiver.sort_time;
+        item.mentioned = receiver.mentioned;
         item.summary = receiver.summary;
         item.objects = receiver.objects;
         item.conversation = notice.conversation;
@@ -183,7 +205,7 @@ class TestServer {
     link.welcomed = true;
     link.armed = login.mode == Mode::delta && login.behind == 0 && !hello.cursor.empty();
     Welcome welcome{login.generation, login.mode,   login.head, login.behind, login.highest_mutation, wall_ms,
-                    link.user,        hello.device, 0};
+                    link.user,        hello.device, 0,          login.large_digest != hello.large_digest};
     link.down.push_back({id, welcome});
     if (!link.armed && login.behind > 0) link.down.push_back({0, Hint{login.head.mark}});
   }
@@ -227,7 +249,7 @@ class TestServer {
   void answer(TestLink& link, std::uint64_t id, const Send& send) {
     SendCommand command{link.user,          link.device,      send.to,   send.conversation,
                         send.client_msg_id, send.client_time, send.body, send.reply_to,
-                        send.mentions,      send.priority,    false};
+                        send.mentions,      send.priority,    false,     send.mention_all};
     const auto result = run(command);
     if (!result) return link.down.push_back({id, result.error()});
     link.down.push_back({id, std::get<SentReply>(*result)});
@@ -302,8 +324,19 @@ class TestServer {
   void answer(TestLink&, std::uint64_t, const Watch&) {}
   void answer(TestLink&, std::uint64_t, const Passing&) {}
   void answer(TestLink&, std::uint64_t, const Foreground&) {}
-  void answer(TestLink& link, std::uint64_t id, const Heartbeat&) {
-    link.down.push_back({id, HeartbeatAnswer{view.user(link.user).mark, wall_ms}});
+  void answer(TestLink& link, std::uint64_t id, const Heartbeat& beat) {
+    const bool differs = large_digest(view, link.user) != beat.large_digest;
+    link.down.push_back({id, HeartbeatAnswer{view.user(link.user).mark, wall_ms, differs}});
+  }
+  void answer(TestLink& link, std::uint64_t id, const Heads& heads) {
+    ++head_questions;
+    reply(link, id, read_heads(view, params, {link.user, heads.known, heads.after, heads.through, heads.only}));
+  }
+  void answer(TestLink& link, std::uint64_t id, const Focus& focus) {
+    link.open = focus.conversations;
+    HeadsQuery query{link.user, {}, {}, {}, true};
+    for (const ConversationId& conversation : focus.conversations) query.known.push_back({conversation, Seq()});
+    reply(link, id, read_heads(view, params, query));
   }
 
   std::list<TestLink> links_;

@@ -98,6 +98,7 @@ struct Draft {
   Seq reply_to;
   std::vector<UserId> mentions;
   Priority priority = Priority::normal;
+  bool mention_all = false;
 };
 
 enum class OutboxState : std::uint8_t {
@@ -120,6 +121,7 @@ struct OutboxItem {
   std::uint32_t attempts = 0;  // sends under this id, counted before the first byte leaves
   OutboxState state = OutboxState::waiting;
   std::optional<Error> error;  // why it failed
+  bool mention_all = false;
   bool operator==(const OutboxItem&) const = default;
 };
 

@@ -48,6 +48,7 @@ struct Options {
   std::size_t ranges_max = 64;  // of coverage in one conversation
   std::size_t body_bytes_max = 65'536;
   std::size_t objects_max = 5'000;  // drafts, settings and blocks
+  std::size_t heads_max = 200;      // large groups in one question
 };
 
 /// Everything that one input brought about: store the batch in one transaction, then send the requests and raise the
@@ -129,7 +130,9 @@ struct Pending {
     mutate,
     group,
     heartbeat,
-    presence
+    presence,
+    heads,
+    focus
   };
   Kind kind = Kind::hello;
   std::int64_t asked_ms = 0;
