@@ -235,6 +235,25 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   if (told->touch_seq != object.touch_seq) fault("I7", "its last change differs from a new device's");
   if (told->sort_time != object.sort_time) fault("I8", "its place in the list differs from a new device's");
   if (told->read != object.read) fault("I7", fmt::format("read to {} and not {}", object.read.value, told->read.value));
+  if (told->large != object.large) fault("I7", "it is kept in step in another way");
+  std::uint32_t mentions = 0;
+  Seq mentioned_at;
+  Seq all_mentioned_at;
+  for (const auto& [seq, entry] : log) {
+    const Seq start = sight.member() ? std::max({floor, own.cleared}) : head;
+    if (seq <= start || seq > head || entry.dead() || !sight.sees(seq) || own.hides(seq)) continue;
+    const bool meant = std::ranges::find(entry.mentions, device.user) != entry.mentions.end();
+    if (meant && mentions++ == 0) mentioned_at = seq;
+    if (entry.mention_all && entry.sender != device.user) all_mentioned_at = seq;
+  }
+  if (object.mentions != mentions || object.mentioned_at != mentioned_at)
+    fault("I7", fmt::format("{} mentions from {} on instead of {} from {} on", object.mentions,
+                            object.mentioned_at.value, mentions, mentioned_at.value));
+  // The newest is among the last ones that are kept, or it is not told.
+  if (object.all_mentioned_at && object.all_mentioned_at != all_mentioned_at)
+    fault("I7", fmt::format("everybody is mentioned at {} instead of {}", object.all_mentioned_at.value,
+                            all_mentioned_at.value));
+  if (told->all_mentioned_at != object.all_mentioned_at) fault("I7", "its mention of everybody differs");
   if (told->title != object.title) fault("I7", "its title is old");
   if (told->muted_until != object.muted_until) fault("I7", "its mute differs");
   if (told->pinned_at != object.pinned_at) fault("I7", "its pin differs");

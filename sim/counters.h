@@ -34,6 +34,10 @@ namespace tidemark::sim {
   X(roles, "roles given")                                                        \
   X(mutes, "members muted, and let write again")                                 \
   X(policies, "policies of groups changed")                                      \
+  X(mentions, "messages that mention somebody")                                  \
+  X(grown, "groups that became large, or small again")                           \
+  X(heads, "questions for the heads of large groups")                            \
+  X(open_entries, "entries of a large group pushed to who has it open")          \
   X(joined_by_themselves, "users who joined an open group")                      \
   X(forbidden, "changes of groups refused to who has no right to them")          \
   X(dissolved, "groups dissolved")                                               \

@@ -100,6 +100,8 @@ void SimDevice::carry_out() {
       store_.apply(outputs.batch);
     }
   }
+  for (const replica::Request& request : outputs.requests)
+    if (std::holds_alternative<replica::Heads>(request.operation)) run_.hit(Counter::heads);
   if (dies != Death::before_storing && connection_) {
     std::size_t count = outputs.requests.size();
     if (dies == Death::half_sent) count = run_.dice.below(count + 1);
@@ -256,13 +258,17 @@ bool SimDevice::settled() const {
 
 // -------------------------------------------------------------------------------------------------- the user acts
 
-void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to) {
+void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to,
+                     const Meant& meant) {
   act([&](replica::Replica& replica) {
     replica::Draft draft;
     draft.to = to;
     draft.conversation = conversation;
     draft.body.text = text;
     draft.reply_to = reply_to;
+    draft.mentions = meant.users;
+    draft.mention_all = meant.everybody;
+    if (!meant.users.empty() || meant.everybody) run_.hit(Counter::mentions);
     if (!replica.send(now(), draft)) return;
     run_.hit(Counter::sends);
     tell(fmt::format("sends {} to {}{}", text, to.value, conversation.value));

@@ -60,7 +60,15 @@ class SimDevice {
   std::string waits_for() const;
 
   // The user acts; nothing happens while the process is down.
-  void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to);
+  struct Meant {
+    std::vector<UserId> users;
+    bool everybody = false;
+  };
+  void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to,
+            const Meant& meant);
+  void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to) {
+    send(to, conversation, text, reply_to, Meant());
+  }
   void recall(const ConversationId& conversation, Seq seq);
   void edit(const ConversationId& conversation, Seq seq, const std::string& text, std::optional<Seq> base_revision);
   void mark_read(const ConversationId& conversation, Seq seq);

@@ -44,6 +44,7 @@ Plan draw_plan(Dice& dice) {
   limits.page_default = limits.page_max = 20;
   limits.sync_default = limits.sync_max = dice.between(5, 20);
   limits.hole_above = dice.between(3, 30);
+  if (dice.chance(500)) limits.small_max = dice.between(2, 3);
   limits.unanswered_max = dice.between(1, 64);
   limits.sync_bytes_default = limits.sync_bytes_max = dice.between(200, 20'000);
   plan.config.store.round_commands_max = dice.between(1, 40);

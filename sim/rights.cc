@@ -28,6 +28,7 @@ class GroupSoFar {
   struct In {
     UserId user;
     Role role = Role::member;
+    Seq join;
   };
 
   [[noreturn]] void fault(const std::string& what) const {
@@ -99,12 +100,13 @@ class GroupSoFar {
     known_ = true;
     if (!made_now && by_himself) need(policy_.join == JoinPolicy::open, "joins a closed group");
     if (!made_now && !by_himself) need(mine >= (policy_.add == Allowed::members ? 1 : 2), "may not add");
-    for (const UserId& user : change.users) in_.push_back({user, Role::member});
+    for (const UserId& user : change.users) in_.push_back({user, Role::member, at_->seq});
     if (made_now) in_.front().role = Role::owner;
   }
 
   void take_config(const ConfigChange& change) {
     const int mine = rank(at_->sender);
+    if (change.large) return;  // it follows the size, whoever made that
     need(mine >= 2 || (change.title.empty() && !change.data), "may not name it");
     need(mine == 3 || (!change.policy && !change.dissolved), "may not change it");
     if (change.policy) policy_ = *change.policy;
@@ -117,8 +119,10 @@ class GroupSoFar {
   /// Who is next while there is no owner.
   UserId heir() const {
     if (owners() > 0 || in_.empty()) return {};
-    const auto admin = std::ranges::find(in_, Role::admin, &In::role);
-    return admin != in_.end() ? admin->user : in_.front().user;
+    const auto rank = [](const In& each) {
+      return std::tuple(each.role == Role::admin ? 0 : 1, each.join, each.user);
+    };
+    return std::ranges::min_element(in_, {}, rank)->user;
   }
 
   const ConversationId& id_;

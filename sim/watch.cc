@@ -50,6 +50,7 @@ void JudgedWorld::on_published(const Outcome& outcome) {
   for (const Notice& notice : outcome.notices) {
     if (!notice.entry) continue;
     gone_.lives(notice.entry->body.text);
+    if (notice.entry->config && notice.entry->config->large) run_.hit(Counter::grown);
     book_.read_on(*snapshot, notice.conversation);
     if (notice.entry->kind == EntryKind::edit)
       book_.note_text(notice.conversation, notice.entry->target, notice.entry->seq, notice.entry->body.text);
@@ -119,8 +120,11 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
       throw Violation("I10", fmt::format("{} is pushed to {}, who may not see it", named, receiver.user.value));
   }
   // Everybody in period is told of it, but who has taken the conversation out of his list.
+  const auto concerns = [&](const UserId& user) {
+    return !notice.large || std::ranges::find(entry.mentions, user) != entry.mentions.end();
+  };
   for (const UserId& user : users_)
-    if (book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user) &&
+    if (concerns(user) && book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user) &&
         !own_.of(user, notice.conversation).removed && !own_before_.of(user, notice.conversation).removed)
       throw Violation("I5", fmt::format("{} is not told of {}", user.value, named));
 }
@@ -318,7 +322,11 @@ void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
 
 bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
-  if (std::holds_alternative<replica::Push>(frame.answer)) run_.hit(Counter::pushes);
+  if (const auto* push = std::get_if<replica::Push>(&frame.answer)) {
+    run_.hit(Counter::pushes);
+    for (const PushItem& item : push->items)
+      if (!item.index_to) run_.hit(Counter::open_entries);
+  }
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
     if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);

@@ -85,7 +85,7 @@ void World::act() {
   } else if (what < 62 || !conversation) {
     for (auto left = run_.dice.skewed(1, 6); left > 0 && device->up(); --left) {
       if (conversation && run_.dice.chance(600))
-        device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation));
+        device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation), pick_meant());
       else
         device->send(pick_user(), {}, fresh_text(device->user()), {});
     }
@@ -122,6 +122,13 @@ Seq World::pick_answered(const SimDevice& device, const ConversationId& id) {
   if (!message) return {};
   run_.hit(Counter::replies);
   return *message;
+}
+
+SimDevice::Meant World::pick_meant() {
+  SimDevice::Meant meant;
+  if (run_.dice.chance(100)) meant.users = {pick_user()};
+  if (run_.dice.chance(50)) meant.everybody = true;
+  return meant;
 }
 
 /// What a user makes of a conversation for himself.

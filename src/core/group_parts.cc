@@ -238,16 +238,22 @@ Notice give_role(Draft& draft, const GroupAct& act, Member member, Role role) {
   return tell_all(draft, group, entry, {user});
 }
 
+namespace {
+/// Admins first; among equals who has been in it for longer.
+auto succession(const Member& member) {
+  return std::tuple(member.role == Role::admin ? 0 : 1, member.join, member.user);
+}
+}  // namespace
+
 void pass_on(Draft& draft, const ConversationId& id, std::vector<Notice>& notices) {
   const Conversation& group = *draft.conversation(id);
-  const auto with_role = [&](Role role) { return std::ranges::find(group.members, role, &Member::role); };
-  if (with_role(Role::owner) != group.members.end()) return;
   std::optional<Member> heir;  // nothing: nobody is left
-  if (const auto admin = with_role(Role::admin); admin != group.members.end()) {
-    heir = *admin;
-  } else if (!group.large) {
-    if (!group.members.empty()) heir = group.members.front();
-  } else {
+  for (const Member& member : group.members) {
+    if (member.role == Role::owner) return;
+    if (!heir || succession(member) < succession(*heir)) heir = member;
+  }
+  // A large group names here none but its owner and admins.
+  if (!heir && group.large) {
     draft.members(id, Member(), [&](const Member& eldest) {
       heir = eldest;
       return false;

@@ -167,7 +167,10 @@ std::vector<Setting> make_settings() {
       TM_PLAIN(tombstone_ms, 3'600'000, 31'536'000'000, "How long devices can learn of removed conversations and other "
                "things taken away; one that was away for longer begins anew."),
 
-      TM_LIMIT(small_max, 2, 500, LIMIT_REACHED, "Members of a group."),
+      TM_LIMIT(small_max, 2, 500, std::nullopt, "Members up to which a group is small: what is said in it touches the index of each of them. "
+               "A larger one is kept in step by where its log stands; it is small again at four fifths of this."),
+      TM_LIMIT(large_max, 2, 1'000'000, LIMIT_REACHED, "Members of a group."),
+      TM_LIMIT(members_per_call, 1, 10'000, LIMIT_REACHED, "Users named in one call about a group."),
       TM_LIMIT(title_bytes_max, 1, 4'096, OUT_OF_RANGE, "A group's title in UTF-8 bytes."),
       TM_LIMIT(newcomers_last_max, 0, 100'000, OUT_OF_RANGE, "Messages from before they joined that a group may show to "
                "newcomers."),

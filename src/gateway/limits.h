@@ -74,6 +74,8 @@ struct Limits {
   // Groups.
   /// Members of a group -> LIMIT_REACHED.
   std::int64_t small_max = 200;
+  std::int64_t large_max = 200'000;
+  std::int64_t members_per_call = 1'000;
   /// A group's title in UTF-8 bytes -> OUT_OF_RANGE.
   std::int64_t title_bytes_max = 256;
   /// Messages from before they joined that a group may show to newcomers -> OUT_OF_RANGE.

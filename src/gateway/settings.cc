@@ -30,6 +30,8 @@ CoreParams core_params(const Config& config) {
   params.blocked_max = size(limits.blocked_max);
   params.tombstone_ms = limits.tombstone_ms;
   params.small_max = size(limits.small_max);
+  params.large_max = size(limits.large_max);
+  params.members_per_call = size(limits.members_per_call);
   params.title_bytes_max = size(limits.title_bytes_max);
   params.newcomers_last_max = size(limits.newcomers_last_max);
   params.group_data_bytes_max = size(limits.group_data_bytes_max);
