@@ -127,7 +127,7 @@ part_processes_long() {
 
 part_sim() {
   gtest sim build/dev/tidemark_sim_test 120
-  checked build/dev/tidemark-sim --runs 1000 --all-met
+  checked build/dev/tidemark-sim --runs 1000 --all-met --save build/sim-met.txt
 }
 part_asan_sim() { checked build/asan/tidemark-sim --runs 40 --quiet; }
 part_sim_long() { limit_s=900 checked build/dev/tidemark-sim explore --minutes 10; }

@@ -77,6 +77,7 @@ void JudgedWorld::check_bot(const UserId& user) {
     const OwnState& own = own_.of(user, id);
     for (const auto& [seq, entry] : log) {
       const bool got = bot_messages_[user].contains({id, seq});
+      run_.ask(Judge::I15);
       // What was hidden since may have been read before; what comes to a removed conversation is told to nobody.
       if (got ? !sight.sees(seq) : sight.sees(seq) && !own.hides(seq) && !own.removed)
         throw Violation("I15", fmt::format("{}'s bot {} {}:{}", user.value, got ? "should not have" : "never got",
@@ -89,10 +90,11 @@ void JudgedWorld::check_device(const SimDevice& device) {
   for (const auto& [id, stored] : device.store().conversations())
     if (stored.state.only_here()) run_.hit(Counter::only_here);
   check_in_step({device.name().shown, device.user(), device.store()},
-                {book_, gone_, server_.snapshot(), server_.params()});
+                {book_, gone_, server_.snapshot(), server_.params(), run_.asked});
 }
 
 void check_in_step(const HeldDevice& device, const Truth& truth) {
+  truth.asked.ask(Judge::I19);
   StoreView view(truth.snapshot);
   const auto mark = view.user(device.user).mark;
   if (device.store.device().cursor.mark != mark)
@@ -132,6 +134,7 @@ void check_lost(const HeldDevice& device, const Truth& truth, const replica::Mem
   const Sight sight = truth.book.sight(id, device.user);
   for (const auto& [seq, row] : stored.rows) {
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
+    truth.asked.ask(Judge::I17);
     const bool known = truth.book.entry(id, seq) != nullptr;
     const bool said_lost = stored.state.lost.contains(seq);
     if (!known && !said_lost) throw Violation("I17", named + " was lost, and the device was not told");
@@ -149,6 +152,7 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     const bool shows = !entry.target;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
     const bool visible = sight.sees(seq) && !own.hides(seq);
+    for (const Judge judge : {Judge::I5, Judge::I10}) truth.asked.ask(judge);
     if (held && !visible && !stored.state.lost.contains(seq)) throw Violation("I10", named + " may not be seen");
     if (!held && shows && visible && stored.state.coverage.contains(seq))
       throw Violation("I5", named + " is missing from a range that the device says it holds");
@@ -157,6 +161,7 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     // What a restore took from this user's sight too is as it was.
     if (!held || !visible) continue;
     const replica::StoredRow& row = stored.rows.at(seq);
+    for (const Judge judge : {Judge::I7, Judge::I11}) truth.asked.ask(judge);
     if (row.note.provisional && stored.state.coverage.contains(seq))
       throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
     if (truth.gone.find_in(row.entry->body.text)) throw Violation("I11", named + " keeps a text that was taken back");
@@ -198,6 +203,7 @@ void check_objects(const HeldDevice& device, const std::map<std::string, UserObj
 void check_object(const HeldDevice& device, const Truth& truth, const Change& object, const Sight& sight,
                   const OwnState& own) {
   const ConversationId& id = object.conversation;
+  for (const Judge judge : {Judge::I7, Judge::I8, Judge::I12}) truth.asked.ask(judge);
   const auto fault = [&](const char* invariant, const std::string& what) {
     throw Violation(invariant, fmt::format("{} on {}: {}", id.value, device.shown, what));
   };

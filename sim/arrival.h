@@ -24,6 +24,7 @@ struct Truth {
   const GoneTexts& gone;  // that were taken back
   std::shared_ptr<const Snapshot> snapshot;
   const CoreParams& params;
+  Asked& asked;
 };
 
 /// Throws a Violation of I5, I7, I8, I10, I11, I12, I17 or I19. REQUIRES: the device says that it is in step.

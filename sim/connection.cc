@@ -67,6 +67,7 @@ void Connection::device_send(std::string_view message) {
 }
 
 void Connection::to_device(std::string frame) {
+  if (!device_takes_) return;
   in_flight_bytes_ -= std::min(in_flight_bytes_, frame.size());
   if (server_open_ && !blocked() && server_.on_unblocked) server_.on_unblocked();
   if (!device_open_ || dead_) return;
@@ -134,6 +135,7 @@ void Connection::finish() {
 }
 
 void Connection::pause(bool paused) {
+  if (paused) run_.hit(Counter::full_links);
   paused_ = paused;
   while (!paused_ && !held_.empty()) {
     std::string frame = std::move(held_.front());

@@ -29,6 +29,8 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   void open(End device, End server);
   /// The device's end.
   void device_send(std::string_view message);
+  /// From now on it takes nothing that comes.
+  void device_stops_taking() { device_takes_ = false; }
   /// It closes, or its process died: nothing is told to it any more.
   void device_close();
   /// The server's process died.
@@ -40,6 +42,8 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   void finish() override;
   void close() override;
   void pause(bool paused) override;
+  /// Written by the server and not taken by the device.
+  std::size_t waiting_bytes() const { return out_.size() + in_flight_bytes_; }
   bool blocked() const override { return in_flight_bytes_ > run_.plan.window_bytes; }
 
  private:
@@ -65,6 +69,7 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   End device_;
   End server_;
   bool device_open_ = true;
+  bool device_takes_ = true;
   bool server_open_ = true;
   bool dead_ = false;  // cut
   Lane up_;

@@ -56,6 +56,8 @@ namespace tidemark::sim {
   X(one_way, "connections that carried one direction only")                      \
   X(half_open, "connections whose end only one side saw")                        \
   X(slow_consumers, "sockets that took nothing while more was to be sent")       \
+  X(gluttons, "clients that ask without end and take nothing")                   \
+  X(full_links, "links that read no further before they had answered")           \
   X(kicks, "sessions ended by the server")                                       \
   X(logouts, "devices logged out or removed")                                    \
   X(made_room, "devices that had to make room for another")                      \

@@ -30,7 +30,8 @@ SimDevice::~SimDevice() = default;
 void SimDevice::start() {
   ++life_;
   crashing_ = retired_ = connecting_ = false;
-  replica::Options options = options_ ? *options_ : any_options();
+  if (!options_) options_ = any_options();
+  replica::Options options = *options_;
   options.seed = {run_.dice.next(), run_.dice.next()};
   replica_ = std::make_unique<replica::Replica>(
       options, store_.image(), [this](const ConversationId& id, Seq seq) { return store_.row(id, seq); });
@@ -51,7 +52,12 @@ replica::Options SimDevice::any_options() {
   options.page_limit = static_cast<std::uint32_t>(run_.dice.between(1, 12));
   options.sync_limit = static_cast<std::uint32_t>(run_.dice.between(1, 5));
   options.held_items_max = static_cast<std::size_t>(run_.dice.between(1, 20));
+  options.held_bytes_max = static_cast<std::size_t>(run_.dice.between(200, 20'000));
   options.ranges_max = static_cast<std::size_t>(run_.dice.between(2, 8));
+  options.outbox_max = static_cast<std::size_t>(run_.dice.between(5, 200));
+  options.sends_in_flight_max = static_cast<std::size_t>(run_.dice.between(1, 32));
+  options.mutations_max = static_cast<std::size_t>(run_.dice.between(1, 32));
+  options.pulls_in_flight_max = static_cast<std::size_t>(run_.dice.between(1, 4));
   options.open_max = 3;
   return options;
 }
@@ -62,6 +68,7 @@ void SimDevice::crash() {
   ++life_;
   if (connection_) connection_->device_close();
   connection_.reset();
+  asked_.clear();
   replica_.reset();
   if (run_.strikes(run_.plan.old_backup)) {
     run_.hit(Counter::old_backups);
@@ -107,9 +114,11 @@ void SimDevice::carry_out() {
     if (dies == Death::half_sent) count = run_.dice.below(count + 1);
     const HelloExtras extras{name_.user.value, name_.device.value == "d0" ? "phone" : "desk", "1"};
     if (run_.tracing) trace_requests(outputs.requests);
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+      note_asked(outputs.requests[i]);
       if (watch_.on_request(*this, outputs.requests[i]))
         connection_->device_send(encode_request(dialect_, outputs.requests[i], extras));
+    }
   }
   if (dies) {
     run_.hit(Counter::client_crashes);
@@ -122,6 +131,7 @@ void SimDevice::carry_out() {
     if (link && link->state == replica::LinkState::refused) retired_ = true;
     if (link && link->state == replica::LinkState::in_step) waits_.settled();
   }
+  watch_.on_acted(*this);
   if (outputs.close_link) lose_connection();
   if (run_.dice.chance(5)) backup_ = store_;
   set_alarm();
@@ -131,6 +141,13 @@ std::optional<SimDevice::Death> SimDevice::death(const replica::Outputs& outputs
   if (dies_at_ && !outputs.batch.empty()) return std::exchange(dies_at_, std::nullopt);
   if (!run_.strikes(run_.plan.device_crash)) return std::nullopt;
   return static_cast<Death>(run_.dice.below(3));
+}
+
+void SimDevice::note_asked(const replica::Request& request) {
+  if (std::holds_alternative<replica::Ack>(request.operation)) return;  // has no answer
+  Asked& asked = asked_[request.id];
+  asked.kind = request.operation.index();
+  if (const auto* send = std::get_if<replica::Send>(&request.operation)) asked.client_msg_id = send->client_msg_id;
 }
 
 void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
@@ -206,6 +223,7 @@ void SimDevice::lose_connection() {
   ++connections_;
   connection_->device_close();
   connection_.reset();
+  asked_.clear();
   act([this](replica::Replica& replica) { replica.on_disconnected(now()); });
   connect_again();
 }
@@ -218,6 +236,7 @@ void SimDevice::on_data(std::string_view message) {
 
 void SimDevice::deliver(replica::ServerFrame frame) {
   if (!watch_.on_answer(*this, frame)) return;
+  asked_.erase(frame.id);
   act([&](replica::Replica& replica) { replica.on_frame(now(), std::move(frame)); });
 }
 

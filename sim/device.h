@@ -1,6 +1,7 @@
 // A device of a run: the real client engine over a store that survives its crashes, speaking real frames.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ class DeviceWatch {
   virtual ~DeviceWatch() = default;
   /// The batch is about to be applied to the device's store.
   virtual void on_storing(SimDevice& device, const replica::StoreBatch& batch) = 0;
+  /// An input was carried out.
+  virtual void on_acted(SimDevice&) {}
   virtual void on_event(SimDevice& device, const replica::Event& event) = 0;
   /// A request is about to leave. False: it is lost on its first step.
   virtual bool on_request(SimDevice& device, const replica::Request& request) = 0;
@@ -40,9 +43,12 @@ class SimDevice {
   SimDevice(RunContext& run, SimServer& server, DeviceWatch& watch, Name name, replica::MemoryStore store);
   ~SimDevice();
 
-  /// The process starts and connects, behaving as `options` say (their seed aside), or as chance has it.
+  /// The process starts and connects, behaving as `options` say (their seed aside), or as it did before, or the first
+  /// time as chance has it.
   void start();
   void start(const replica::Options& options);
+  /// As the other device does, once it starts.
+  void behave_like(const SimDevice& other) { options_ = other.options_; }
   void crash();
   /// Where in its work on an input a device dies.
   enum class Death : std::uint8_t { before_storing, half_sent, before_showing };
@@ -56,6 +62,8 @@ class SimDevice {
   bool connected() const { return connection_ != nullptr; }
   /// It stands at the head, nothing waits to be sent or told.
   bool settled() const;
+  /// It has messages or changes that are not answered for good.
+  bool unsent() const { return !store_.outbox().empty() || !store_.mutations().empty(); }
   /// What keeps it from that, in words.
   std::string waits_for() const;
 
@@ -92,6 +100,14 @@ class SimDevice {
   const UserId& user() const { return name_.user; }
   const replica::MemoryStore& store() const { return store_; }
   const replica::Replica& engine() const { return *replica_; }
+  /// REQUIRES: it was started once.
+  const replica::Options& options() const { return *options_; }
+  /// What it has asked on the present connection and not been answered, by the number of the request.
+  struct Asked {
+    std::size_t kind = 0;  // index in replica::Operation
+    std::string client_msg_id;
+  };
+  const std::map<std::uint64_t, Asked>& asked() const { return asked_; }
   SimClock& clock() { return clock_; }
   void tell(const std::string& what) { run_.tell(name_.shown + " " + what); }
 
@@ -101,6 +117,7 @@ class SimDevice {
   void act(Input input);
   void carry_out();
   std::optional<Death> death(const replica::Outputs& outputs);
+  void note_asked(const replica::Request& request);
   void trace_requests(const std::vector<replica::Request>& requests);
   void later(std::int64_t delay_ms, std::function<void()> act);
   void connect();
@@ -126,6 +143,7 @@ class SimDevice {
   ReconnectWaits waits_;
   std::unique_ptr<replica::Replica> replica_;
   std::shared_ptr<Connection> connection_;
+  std::map<std::uint64_t, Asked> asked_;
   std::uint64_t life_ = 0;
   std::uint64_t alarms_ = 0;
   std::uint64_t connections_ = 0;

@@ -11,14 +11,18 @@
 #include <vector>
 
 #include "sim/device.h"
+#include "sim/index_judge.h"
 #include "sim/log_book.h"
+#include "sim/memory_judge.h"
 #include "sim/own_book.h"
 #include "sim/server.h"
 #include "sim/texts.h"
 
 namespace tidemark::sim {
 
-inline constexpr std::int64_t kArriveMs = 300'000;  // once faults have stopped: time-outs of dead links, a heartbeat
+// Once faults have stopped: a backlog over a slow line has its time, and then time-outs of dead links and a heartbeat.
+inline constexpr std::int64_t kUnsentMs = 900'000;  // until nothing is on its way out any more
+inline constexpr std::int64_t kArriveMs = 180'000;  // from then on until everybody is in step
 
 /// Throws a Violation where an invariant does not hold.
 class JudgedWorld : public ServerWatch, public DeviceWatch {
@@ -27,9 +31,12 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
 
   void on_published(const Outcome& outcome) override;
   void on_telling(const Outcome& outcome) override;
+  void on_told() override;
+  void on_heard(const WsLink& link, const Connection& connection) override { memory_.check(link, connection); }
   void on_started() override;
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
+  void on_acted(SimDevice& device) override { memory_.check(device); }
   void on_event(SimDevice& device, const replica::Event& event) override;
   bool on_request(SimDevice&, const replica::Request&) override { return true; }
   bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
@@ -69,6 +76,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   std::set<const SimDevice*> thrown_away_;  // nobody waits for these
   std::map<const SimDevice*, Seen> seen_;
   LogBook book_;
+  MemoryJudge memory_{run_};
   std::optional<LogBook> backup_;
   GoneTexts gone_{[this](std::uint64_t number) { return book_.lives(number); }};
 
@@ -76,8 +84,9 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   bool knows_of_restores(const SimDevice& device, const ConversationId& id) const;
   void forget_texts(const ConversationId& id, Seq seq);
   void check_sessions(const Outcome& outcome);
-  void check_notice(const Notice& notice, const std::set<UserId>& told) const;
+  void check_notice(const Notice& notice, const std::set<UserId>& told);
   void check_stored(const SimDevice& device, const replica::StoredRow& row);
+  void check_object(const SimDevice& device, const Change& object);
   void check_touched(const SimDevice& device, const replica::StoreBatch& batch) const;
   void count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page);
   void note_change(const SimDevice& device, const MutatedReply& reply);
@@ -87,7 +96,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
 
   std::set<std::pair<UserId, DeviceId>> live_;  // devices with a session
   OwnBook own_;                                 // as of the last round published
-  OwnBook own_before_;                          // and of the one before it
+  IndexJudge indexes_{book_, own_};
+  OwnBook own_before_;  // and of the one before it
   std::map<UserId, Cursor> bot_cursors_;
   std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
 };

@@ -12,12 +12,6 @@
 namespace tidemark::sim {
 namespace {
 
-std::uint64_t big_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
-  return value;
-}
-
 std::string named(const ConversationId& conversation, Seq seq) {
   return fmt::format("{}:{}", conversation.value, seq.value);
 }
@@ -46,6 +40,12 @@ bool same_origin(const Entry& a, const Entry& b) {
 
 }  // namespace
 
+std::uint64_t big_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
+  return value;
+}
+
 ConversationId conversation_in_key(std::string_view key) {
   if (key.front() == 2) return ConversationId("group_" + std::to_string(big_endian(key.substr(1, 8))));
   const auto first = static_cast<std::size_t>(key[1]);
@@ -65,9 +65,12 @@ bool Sight::in_period(Seq seq) const {
 }
 
 void LogBook::read(const Snapshot& snapshot) {
-  scan(snapshot, "", std::string(1, '\xff'));
+  const std::uint64_t found = scan(snapshot, "", std::string(1, '\xff'));
+  if (const std::uint64_t known = entries(); found != known)
+    throw Violation("I1", fmt::format("of {} entries {} are left", known, found));
   for (const Acknowledged& each : acknowledged_) check_acknowledged(each);
   for (const AcknowledgedChange& each : acknowledged_changes_) check_acknowledged(each);
+  asked_.ask(Judge::I1, acknowledged_.size() + acknowledged_changes_.size());
 }
 
 void LogBook::read_on(const Snapshot& snapshot, const ConversationId& conversation) {
@@ -80,23 +83,28 @@ void LogBook::read_on(const Snapshot& snapshot, const ConversationId& conversati
       scan(snapshot, keys::entry(conversation, target), keys::entry(conversation, target + 1));
 }
 
-void LogBook::scan(const Snapshot& snapshot, const std::string& from, const std::string& to) {
+std::uint64_t LogBook::scan(const Snapshot& snapshot, const std::string& from, const std::string& to) {
+  std::uint64_t found = 0;
   const auto done = snapshot.scan(Table::entries, from, to, [&](std::string_view key, std::string_view value) {
     const Seq seq(big_endian(key.substr(key.size() - 8)));
     auto entry = decode_entry(value, seq);
     if (!entry) throw Violation("I1", "an entry cannot be read: " + entry.error().message());
     take(conversation_in_key(key), std::move(*entry));
+    ++found;
     return true;
   });
   if (!done) throw Violation("I1", "the log cannot be read");
+  return found;
 }
 
 void LogBook::take(const ConversationId& conversation, Entry entry) {
   Log& log = logs_[conversation];
   const Seq seq = entry.seq;
+  for (const Judge judge : {Judge::I2, Judge::I9}) asked_.ask(judge);
   if (const auto known = log.find(seq); known != log.end()) {
     return take_again(conversation, known->second, std::move(entry));
   }
+  asked_.ask(Judge::I3);
   const Seq head = log.empty() ? Seq() : log.rbegin()->first;
   if (lost(conversation, seq)) throw Violation("I2", named(conversation, seq) + " was another thing before a restore");
   const std::uint32_t epoch = log.empty() ? 1 : log.rbegin()->second.epoch;
@@ -105,6 +113,7 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
   if (!log.empty() && entry.server_time < log.rbegin()->second.server_time)
     throw Violation("I9", named(conversation, seq) + " is older than the entry before it");
   if (!entry.client_msg_id.empty()) {
+    asked_.ask(Judge::I4);
     const auto [place, fresh] = ids_.try_emplace({entry.sender.value, conversation.value, entry.client_msg_id}, seq);
     if (!fresh)
       throw Violation(
@@ -127,6 +136,7 @@ void LogBook::take_again(const ConversationId& conversation, Entry& known, Entry
   if (!same_origin(known, entry)) throw Violation("I2", name + " was given to two things");
   if (entry.state < known.state || entry.revision < known.revision || (known.dead() && entry.state != known.state))
     throw Violation("I9", name + " goes back to an earlier state");
+  if (entry.dead()) asked_.ask(Judge::I11);
   if (entry.dead() && entry.body != Body()) throw Violation("I11", name + " is dead and keeps its body");
   if (entry.revision == known.revision && !entry.dead() && entry.body != known.body)
     throw Violation("I2", name + " says something else without a new revision");

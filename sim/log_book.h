@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/types.h"
+#include "sim/judges.h"
 #include "store/warm.h"
 
 namespace tidemark::sim {
@@ -66,6 +67,7 @@ class LogBook {
   const Entry* entry(const ConversationId& conversation, Seq seq) const;
   Sight sight(const ConversationId& conversation, const UserId& user) const;
   std::uint64_t entries() const;
+  const Asked& asked() const { return asked_; }
 
  private:
   struct Acknowledged {
@@ -80,7 +82,8 @@ class LogBook {
     Seq target;
     std::string text;
   };
-  void scan(const Snapshot& snapshot, const std::string& from, const std::string& to);
+  /// How many entries there are.
+  std::uint64_t scan(const Snapshot& snapshot, const std::string& from, const std::string& to);
   void take(const ConversationId& conversation, Entry entry);
   void take_again(const ConversationId& conversation, Entry& known, Entry entry);
   void check_acknowledged(const Acknowledged& each) const;
@@ -94,7 +97,11 @@ class LogBook {
   std::map<std::pair<ConversationId, Seq>, Seq> changes_;                       // of a message, the last
   std::vector<Acknowledged> acknowledged_;
   std::vector<AcknowledgedChange> acknowledged_changes_;
+  Asked asked_;
 };
+
+/// The number that a key ends in.
+std::uint64_t big_endian(std::string_view bytes);
 
 /// The conversation in the key of an entry, as it is shown.
 ConversationId conversation_in_key(std::string_view key);

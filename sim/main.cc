@@ -4,13 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "core/planted.h"
-#include "sim/session.h"
+#include "sim/progress.h"
 
 namespace {
 using namespace tidemark::sim;
+
+/// Where ./test sim keeps what its seeds have met.
+const std::string kMetByTests = "build/sim-met.txt";
 
 struct Flags {
   SessionOptions session;
@@ -18,6 +23,9 @@ struct Flags {
   double minutes = 1;
   bool all_counters = false;
   bool quiet = false;
+  bool exploring = false;
+  std::string against = kMetByTests;
+  std::string save;
   std::string plant;
 };
 
@@ -35,33 +43,52 @@ void print_failure(const Failure& failure) {
              prefix.actions_max);
 }
 
-/// Returns whether all of them were met.
-bool print_counters(const Counters& counters) {
-  bool all = true;
-  for (std::size_t i = 0; i < kCounters.size(); ++i) {
-    fmt::print("{:>10}  {}\n", counters.counts[i], kCounters[i].text);
-    all = all && counters.counts[i] > 0;
-  }
-  return all;
+/// What other runs have met; nothing when there is no such file and it was not asked for by name.
+tidemark::Result<std::optional<Met>> met_before(const std::string& path, bool asked_for) {
+  std::ifstream in(path);
+  if (!in && !asked_for) return std::nullopt;
+  if (!in) return tidemark::fail(tidemark::ErrorCode::NOT_FOUND, "against", path + " cannot be read.");
+  return Met::from_text(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+/// Whether each thing was met at least once.
+bool all_met(const Met& met) {
+  for (std::size_t i = 0; i < kCounters.size(); ++i)
+    if (met.of(static_cast<Counter>(i)).runs == 0) return false;
+  return true;
+}
+
+Progress::Where where_to_show(const Flags& flags) {
+  if (flags.session.tracing) return Progress::Where::nowhere;
+  if (isatty(STDERR_FILENO) != 0) return Progress::Where::terminal;
+  return flags.exploring ? Progress::Where::log : Progress::Where::nowhere;
 }
 
 int run(const Flags& flags) {
-  const bool bar = isatty(STDERR_FILENO) != 0 && !flags.session.tracing;
-  const std::uint64_t total = flags.session.runs * flags.session.modes.size();
-  const Session session = run_session(flags.session, [&](std::uint64_t runs, std::uint64_t failed) {
-    if (bar && runs % 16 == 0)
-      fmt::print(stderr, "\r{} of {} runs, {} failed ", runs,
-                 flags.session.seconds_max > 0 ? "?" : std::to_string(total), failed);
-  });
-  if (bar) fmt::print(stderr, "\r\033[K");
+  const auto before = met_before(flags.against, flags.against != kMetByTests);
+  if (!before) {
+    fmt::print(stderr, "{}\n", before.error().message());
+    return 2;
+  }
+  const Met* compared = *before ? &**before : nullptr;
+  Progress progress(where_to_show(flags), {flags.session.seconds_max, flags.session.runs * flags.session.modes.size()},
+                    flags.exploring ? compared : nullptr, [](const std::string& text) {
+                      fmt::print(stderr, "{}", text);
+                      std::fflush(stderr);
+                    });
+  const Session session = run_session(flags.session, [&](const Session& now) { progress.show(now); });
+  progress.clear();
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, session.failures.size()); ++i) print_failure(session.failures[i]);
-  const bool all_met = flags.quiet || print_counters(session.counters);
-  const double hours = static_cast<double>(session.virtual_ms) / 3.6e6;
-  fmt::print("{} runs, {} failed; {:.1f} simulated hours in {:.1f} s ({:.2f} hours a second); final number {:016x}\n",
-             session.runs, session.failures.size(), hours, session.seconds, hours / session.seconds,
-             session.fingerprint);
-  if (flags.all_counters && !all_met) {
+  if (!flags.quiet && flags.exploring) fmt::print("{}\n", report(session.met, compared));
+  if (!flags.quiet && !flags.exploring)
+    fmt::print("{}\n{}\n", table_of_things(session.met), table_of_judges(session.met));
+  fmt::print("{}", last_line(session));
+  if (!flags.save.empty() && !(std::ofstream(flags.save) << session.met.text())) {
+    fmt::print(stderr, "{} cannot be written.\n", flags.save);
+    return 2;
+  }
+  if (flags.all_counters && !all_met(session.met)) {
     fmt::print("Something of the list was never met: these runs have not shown what they are meant to show.\n");
     return 1;
   }
@@ -81,6 +108,8 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"dedup_written_apart", tidemark::Fault::dedup_written_apart},
     {"reconnect_window", tidemark::Fault::reconnect_window},
     {"end_on_short_page", tidemark::Fault::end_on_short_page},
+    {"index_written_apart", tidemark::Fault::index_written_apart},
+    {"queue_without_bound", tidemark::Fault::queue_without_bound},
     {"late_page_revives", tidemark::Fault::late_page_revives},
     {"quote_embeds_text", tidemark::Fault::quote_embeds_text},
     {"fenced_link_commits", tidemark::Fault::fenced_link_commits},
@@ -114,20 +143,26 @@ int main(int argc, char** argv) {
   app.add_option("--runs", flags.session.runs, "Seeds from there on")->capture_default_str();
   app.add_option("--actions", flags.session.actions_max, "Only the first actions of users");
   app.add_flag("--trace", flags.session.tracing, "Print what happens");
+  app.add_option("--save", flags.save, "Keep what these runs have met in a file, for `explore --against`");
   app.add_flag("--all-met", flags.all_counters, "Fail when something of the list was never met");
-  CLI::App* explore = app.add_subcommand("explore", "Look for seeds that fail, from a random one on");
+  CLI::App* explore = app.add_subcommand(
+      "explore", "Look for seeds that fail, from a random one on, and tell what was covered and what of it is new");
   common(*explore);
   explore->add_option("--minutes", flags.minutes, "How long")->capture_default_str();
+  explore->add_option("--against", flags.against, "What is not new: a file that --save has written")
+      ->capture_default_str();
   explore->add_flag("--first", flags.session.stop_at_failure, "Stop at the first");
   CLI11_PARSE(app, argc, argv);
 
   flags.session.modes = modes_of(flags.mode);
   if (flags.session.tracing) flags.session.threads = 1;
   if (*explore) {
+    flags.exploring = true;
     if (explore->count("--seed") == 0) flags.session.seed = tidemark::SystemRandom().next_u64() >> 32;
     flags.session.runs = 1ULL << 40;
     flags.session.seconds_max = flags.minutes * 60;
     fmt::print("from seed {}\n", flags.session.seed);
+    std::fflush(stdout);
   }
 #ifdef TIDEMARK_PLANTED_FAULTS
   if (!flags.plant.empty()) tidemark::planted_fault = kFaults.at(flags.plant);

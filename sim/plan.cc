@@ -47,12 +47,20 @@ Plan draw_plan(Dice& dice) {
   if (dice.chance(500)) limits.small_max = dice.between(2, 3);
   limits.unanswered_max = dice.between(1, 64);
   limits.sync_bytes_default = limits.sync_bytes_max = dice.between(200, 20'000);
+  limits.push_bytes = dice.skewed(300, 20'000);
+  limits.unanswered_bytes_max = dice.between(100, 20'000);
+  limits.connections_per_user_max = dice.skewed(4, 32);
+  limits.commit_queue_max = dice.skewed(3, 500);
   plan.config.store.round_commands_max = dice.between(1, 40);
   if (dice.chance(400)) {
     plan.config.devices.policy = static_cast<DevicePolicy::Kind>(dice.below(3));
     plan.config.devices.max = dice.between(1, 3);
     if (dice.chance(200)) plan.config.devices.when_full = DevicePolicy::WhenFull::refuse;
   }
+  plan.state.block_rows = static_cast<std::size_t>(dice.between(1, 8));
+  plan.state.users_max = static_cast<std::size_t>(dice.between(1, 8));
+  plan.state.conversations_max = static_cast<std::size_t>(dice.between(1, 8));
+  plan.glutton = sometimes(dice, 100);
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/engine.h"
 #include "gateway/config.h"
 #include "sim/dice.h"
 
@@ -45,7 +46,10 @@ struct Plan {
   std::uint32_t old_backup = 0;      // of each restart of a device
   std::uint32_t clone = 0;           // of each restart of a device
 
-  Config config;  // of the server: limits small
+  std::uint32_t glutton = 0;  // of each second: a client asks without end and takes nothing
+
+  Config config;             // of the server: limits small
+  CommitStateOptions state;  // likewise
 };
 
 /// The plan of a seed.

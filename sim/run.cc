@@ -17,6 +17,7 @@ RunResult run_world(const RunOptions& options) {
       run.tell(result.violation);
     }
     result.actions = world.actions();
+    result.asked = world.asked();
   }
   result.fingerprint = run.fingerprint;
   result.steps = run.timeline.steps();

@@ -9,6 +9,7 @@
 
 #include "sim/counters.h"
 #include "sim/dice.h"
+#include "sim/judges.h"
 #include "sim/plan.h"
 #include "sim/timeline.h"
 
@@ -32,6 +33,7 @@ struct RunContext {
   Timeline timeline;
   Plan plan;
   Counters counters;
+  Asked asked;
   bool calm = false;  // no more faults
   bool tracing = false;
   std::uint64_t fingerprint = 0;                                            // of everything that was told
@@ -39,6 +41,7 @@ struct RunContext {
 
   bool strikes(std::uint32_t per_mille) { return !calm && per_mille > 0 && dice.chance(per_mille); }
   void hit(Counter counter) { counters.hit(counter); }
+  void ask(Judge judge, std::uint64_t times = 1) { asked.ask(judge, times); }
   /// A line of the trace; also what the fingerprint is made of.
   void tell(const std::string& line);
 };

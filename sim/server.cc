@@ -23,8 +23,10 @@ void SimServer::start() {
   auto opened = MemoryWarm::open(disk_);
   TM_CHECK(opened.has_value(), "the disk can be opened");
   warm_ = std::move(*opened);
+  EngineOptions options = engine_options(run_.plan.config);
+  options.state = run_.plan.state;
   engine_ = std::make_unique<Engine>(
-      *warm_, clock_, run_.dice, engine_options(run_.plan.config),
+      *warm_, clock_, run_.dice, std::move(options),
       Engine::Host{.wake = [this] { wake(); }, .publish = [this](Outcome o) { publish(std::move(o)); }});
   service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the simulator"),
                                        Threads{.on_network = [this](Task task) { post(std::move(task)); },
@@ -180,6 +182,7 @@ void SimServer::publish(Outcome outcome) {
   post([this, outcome = std::move(outcome)]() mutable {
     watch_.on_telling(outcome);
     links_->publish(std::move(outcome));
+    watch_.on_told();
   });
 }
 
@@ -211,7 +214,9 @@ std::shared_ptr<Connection> SimServer::connect(Dialect dialect, Connection::End 
   connection->open(std::move(device), {.on_data =
                                            [this, id](std::string_view bytes) {
                                              std::string copy(bytes);
-                                             sessions_.at(id).link->on_bytes(copy);
+                                             const Session& session = sessions_.at(id);
+                                             session.link->on_bytes(copy);
+                                             watch_.on_heard(*session.link, *session.connection);
                                            },
                                        .on_closed =
                                            [this, id] {

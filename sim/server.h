@@ -3,9 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include "engine/engine.h"
 #include "gateway/links.h"
@@ -26,6 +26,10 @@ class ServerWatch {
   virtual void on_published(const Outcome& outcome) = 0;
   /// Its answers are about to be given, then its notices.
   virtual void on_telling(const Outcome& outcome) = 0;
+  /// They were.
+  virtual void on_told() {}
+  /// A link has taken what came.
+  virtual void on_heard(const WsLink&, const Connection&) {}
   virtual void on_started() = 0;
   /// The process is about to die; what it has let out can still be looked up.
   virtual void on_dying() = 0;
@@ -72,6 +76,13 @@ class SimServer final {
   void submit(Command command, Done done);
   /// A read as over HTTP.
   std::shared_ptr<const Snapshot> snapshot() const { return warm_->snapshot(); }
+  // For those who watch over what is kept. REQUIRES: it is up.
+  const Delivery& delivery() const { return links_->delivery(); }
+  std::size_t queued_commands() const { return engine_->queued(); }
+  template <typename See>
+  void each_link(See see) const {
+    for (const auto& [id, session] : sessions_) see(*session.link, *session.connection);
+  }
   const CoreParams& params() const { return engine_->params(); }
   bool writable() const { return engine_ && engine_->status().writable; }
   MemoryDisk& disk() { return *disk_; }
@@ -115,7 +126,7 @@ class SimServer final {
   std::unique_ptr<Service> service_;
   std::unique_ptr<Links> links_;
   std::deque<Task> network_;
-  std::unordered_map<std::uint64_t, Session> sessions_;
+  std::map<std::uint64_t, Session> sessions_;
   bool round_queued_ = false;
   bool discard_outcome_ = false;  // the process dies between its commit and what it would have said
   bool was_writable_ = true;

@@ -1,5 +1,6 @@
 #include "sim/session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -14,13 +15,42 @@ double now_s() {
 }
 
 /// What the threads of a session share.
-struct Shared {
-  std::atomic<std::uint64_t> next{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::map<std::uint64_t, std::uint64_t> fingerprints;  // by the number of the run
-  std::map<std::uint64_t, Failure> failures;
-  Session session;
+class Shared {
+ public:
+  explicit Shared(const std::function<void(const Session&)>& at) : at_(at) {}
+
+  void take(std::uint64_t number, const RunOptions& run, RunResult result) {
+    const std::lock_guard lock(mutex_);
+    ++session_.runs;
+    session_.steps += result.steps;
+    session_.virtual_ms += result.virtual_ms;
+    session_.met.add(result.counters, result.asked, {number, run.seed, name_of(run.mode)});
+    fingerprints_[number] = result.fingerprint;
+    if (!result.violation.empty())
+      session_.failures.push_back({number, run, result.actions, std::move(result.violation)});
+    session_.seconds = seconds();
+    at_(session_);
+  }
+  double seconds() const { return now_s() - begin_s_; }
+  bool failed() {
+    const std::lock_guard lock(mutex_);
+    return !session_.failures.empty();
+  }
+
+  Session finish() {
+    for (const auto& [number, fingerprint] : fingerprints_)
+      session_.fingerprint = (session_.fingerprint ^ fingerprint) * 0x100000001b3ULL;
+    std::ranges::sort(session_.failures, {}, &Failure::number);
+    session_.seconds = seconds();
+    return std::move(session_);
+  }
+
+ private:
+  const std::function<void(const Session&)>& at_;
+  const double begin_s_ = now_s();
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> fingerprints_;  // by the number of the run
+  Session session_;
 };
 
 }  // namespace
@@ -41,39 +71,24 @@ RunOptions shortest_prefix(RunOptions options, std::uint64_t actions) {
   return options;
 }
 
-Session run_session(const SessionOptions& options, const std::function<void(std::uint64_t, std::uint64_t)>& at) {
-  Shared shared;
-  const double begin = now_s();
+Session run_session(const SessionOptions& options, const std::function<void(const Session&)>& at) {
+  Shared shared(at);
+  std::atomic<std::uint64_t> next{0};
   const std::uint64_t total = options.runs * options.modes.size();
   const auto work = [&] {
-    for (std::uint64_t number = shared.next++; number < total && !shared.stop; number = shared.next++) {
-      if (options.seconds_max > 0 && now_s() - begin > options.seconds_max) return;
+    for (std::uint64_t number = next++; number < total; number = next++) {
+      if (options.seconds_max > 0 && shared.seconds() > options.seconds_max) return;
+      if (options.stop_at_failure && shared.failed()) return;
       const RunOptions run{options.seed + number / options.modes.size(), options.modes[number % options.modes.size()],
                            options.actions_max, options.tracing};
-      RunResult result = run_world(run);
-      const std::lock_guard lock(shared.mutex);
-      Session& session = shared.session;
-      ++session.runs;
-      session.steps += result.steps;
-      session.virtual_ms += result.virtual_ms;
-      session.counters.add(result.counters);
-      shared.fingerprints[number] = result.fingerprint;
-      if (!result.violation.empty()) {
-        shared.failures[number] = {run, result.actions, std::move(result.violation)};
-        shared.stop = shared.stop || options.stop_at_failure;
-      }
-      at(session.runs, shared.failures.size());
+      shared.take(number, run, run_world(run));
     }
   };
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  for (const auto& [number, fingerprint] : shared.fingerprints)
-    shared.session.fingerprint = (shared.session.fingerprint ^ fingerprint) * 0x100000001b3ULL;
-  for (auto& [number, failure] : shared.failures) shared.session.failures.push_back(std::move(failure));
-  shared.session.seconds = now_s() - begin;
-  return std::move(shared.session);
+  return shared.finish();
 }
 
 }  // namespace tidemark::sim

@@ -1,4 +1,4 @@
-// Many runs: seeds one after the other on several threads, what they met in sum, and the shortest prefix of one that
+// Many runs: seeds one after the other on several threads, what they met together, and the shortest prefix of one that
 // fails.
 #pragma once
 
@@ -6,12 +6,14 @@
 #include <functional>
 #include <vector>
 
+#include "sim/met.h"
 #include "sim/world.h"
 
 namespace tidemark::sim {
 
 struct Failure {
-  RunOptions options;  // the shortest prefix found
+  std::uint64_t number = 0;  // of the run in its session
+  RunOptions options;
   std::uint64_t actions = 0;
   std::string violation;
 };
@@ -22,8 +24,8 @@ struct Session {
   std::int64_t virtual_ms = 0;
   std::uint64_t fingerprint = 0;  // of all runs in their order, whatever thread ran them
   double seconds = 0;
-  Counters counters;
-  std::vector<Failure> failures;
+  Met met;
+  std::vector<Failure> failures;  // in the order of their runs, once it is over
 };
 
 struct SessionOptions {
@@ -37,8 +39,8 @@ struct SessionOptions {
   bool tracing = false;
 };
 
-/// `at` is told of runs done and failed, now and then, on one of the threads.
-Session run_session(const SessionOptions& options, const std::function<void(std::uint64_t, std::uint64_t)>& at);
+/// `at` is shown how far it is after each run, on one of the threads at a time.
+Session run_session(const SessionOptions& options, const std::function<void(const Session&)>& at);
 
 /// The fewest actions of users after which the run still fails, by halving.
 RunOptions shortest_prefix(RunOptions options, std::uint64_t actions);

@@ -29,6 +29,7 @@ int rank_of(const Entry& row) {
 
 JudgedWorld::JudgedWorld(RunContext& run) : run_(run), server_(run, *this) {
   run_.leaving = [this](std::string_view bytes) {
+    run_.ask(Judge::I11);
     if (const auto text = gone_.find_in(bytes))
       throw Violation("I11", fmt::format("text {} leaves the server after it was taken back", *text));
   };
@@ -48,10 +49,10 @@ void JudgedWorld::on_published(const Outcome& outcome) {
   own_before_ = std::exchange(own_, OwnBook(snapshot));
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
+    if (notice.entry) gone_.lives(notice.entry->body.text);
+    if (!notice.conversation.empty()) book_.read_on(*snapshot, notice.conversation);
     if (!notice.entry) continue;
-    gone_.lives(notice.entry->body.text);
     if (notice.entry->config && notice.entry->config->large) run_.hit(Counter::grown);
-    book_.read_on(*snapshot, notice.conversation);
     if (notice.entry->kind == EntryKind::edit)
       book_.note_text(notice.conversation, notice.entry->target, notice.entry->seq, notice.entry->body.text);
     for (const Receiver& receiver : notice.receivers)
@@ -61,17 +62,22 @@ void JudgedWorld::on_published(const Outcome& outcome) {
     if (!answer) continue;
     const auto* sent = std::get_if<SentReply>(&*answer);
     if (sent == nullptr) continue;
+    run_.ask(Judge::I3);
     book_.read_on(*snapshot, sent->conversation);
     if (book_.entry(sent->conversation, sent->seq) == nullptr)
       throw Violation(
           "I3", fmt::format("{}:{} is acknowledged before it is durable", sent->conversation.value, sent->seq.value));
   }
-  for (const Notice& notice : outcome.notices)
+  for (const Notice& notice : outcome.notices) {
+    run_.ask(Judge::I13);
+    indexes_.read_on(*snapshot, notice);
     if (notice.entry) check_notice(notice, told[{notice.conversation, notice.entry->seq}]);
+  }
 }
 
 /// At most the allowed number of sessions, and nothing of one that is over.
 void JudgedWorld::check_sessions(const Outcome& outcome) {
+  run_.ask(Judge::I14);
   StoreView view(server_.snapshot());
   std::set<std::pair<UserId, DeviceId>> live;
   const DevicesConfig& policy = run_.plan.config.devices;
@@ -106,7 +112,10 @@ void JudgedWorld::check_sessions(const Outcome& outcome) {
 }
 
 /// `told`: of its entry, by this and other notices.
-void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& told) const {
+void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& told) {
+  run_.ask(Judge::I3);
+  run_.ask(Judge::I5, users_.size());
+  run_.ask(Judge::I10, notice.receivers.size());
   const Entry& entry = *notice.entry;
   const std::string named = fmt::format("{}:{}", notice.conversation.value, entry.seq.value);
   if (book_.entry(notice.conversation, entry.seq) == nullptr)
@@ -129,6 +138,10 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
       throw Violation("I5", fmt::format("{} is not told of {}", user.value, named));
 }
 
+void JudgedWorld::on_told() {
+  memory_.check(server_);
+}
+
 /// From now on what these recalls took back is nowhere in what leaves.
 void JudgedWorld::on_telling(const Outcome& outcome) {
   for (const Notice& notice : outcome.notices)
@@ -136,6 +149,7 @@ void JudgedWorld::on_telling(const Outcome& outcome) {
 }
 
 void JudgedWorld::on_started() {
+  memory_.forget_users();
   look_at_log();
   for (const auto& [id, log] : book_.logs())
     for (const auto& [seq, entry] : log)
@@ -148,8 +162,11 @@ void JudgedWorld::forget_texts(const ConversationId& id, Seq seq) {
 }
 
 void JudgedWorld::look_at_log() {
-  book_.read(*server_.snapshot());
-  own_ = OwnBook(server_.snapshot());
+  const auto snapshot = server_.snapshot();
+  book_.read(*snapshot);
+  own_ = OwnBook(snapshot);
+  run_.ask(Judge::I13);
+  indexes_.read(*snapshot);
   for (const auto& [id, log] : book_.logs()) check_rights(id, log);
 }
 
@@ -178,6 +195,8 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
           state.object.unread.exact ? "" : "+", state.touched.value, state.tail.value, state.object.cleared.value,
           state.local_cleared.value, state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
+    check_object(device, state.object);
+    run_.ask(Judge::I9);
     Seq& read = seen.read[state.id()];
     if (state.object.read < read)
       throw Violation("I9", fmt::format("{} shows {} read to {}, and showed {} before", device.name().shown,
@@ -197,10 +216,15 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     seen.cleared.erase(id);
   }
   if (!batch.device) return;
+  run_.ask(Judge::I6);
   const Mark mark = batch.device->cursor.mark;
   if (mark < seen.cursor && !batch.device->cursor.empty())
     throw Violation("I6", device.name().shown + "'s cursor goes back");
   seen.cursor = mark;
+  if (batch.device->cursor.epoch.number != server_.epoch()) return;
+  if (mark > indexes_.mark(device.user()) && server_.up()) look_at_log();
+  if (mark > indexes_.mark(device.user()))
+    throw Violation("I13", device.name().shown + "'s cursor leads the index of its user");
 }
 
 /// A row is one that the log had at some time, and may be seen.
@@ -215,6 +239,7 @@ void JudgedWorld::check_stored(const SimDevice& device, const replica::StoredRow
   if (!known() && server_.up()) look_at_log();
   const std::string named = fmt::format("{}:{} on {}", id.value, entry.seq.value, device.name().shown);
   if (!known()) throw Violation("I3", named + " is not in the log, or not in this state");
+  for (const Judge judge : {Judge::I2, Judge::I3, Judge::I7, Judge::I10}) run_.ask(judge);
   const Entry& truth = *book_.entry(id, entry.seq);
   if (!book_.sight(id, device.user()).sees(entry.seq)) throw Violation("I10", named + " may not be seen");
   if (truth.sender != entry.sender) throw Violation("I2", named + " is of somebody else");
@@ -224,6 +249,14 @@ void JudgedWorld::check_stored(const SimDevice& device, const replica::StoredRow
   // What was edited again before anybody looked is not known.
   if (said != texts.end() && said->second != entry.body.text)
     throw Violation("I2", named + " says something else than the log");
+}
+
+/// What a device shows of a conversation names nothing that its log does not hold.
+void JudgedWorld::check_object(const SimDevice& device, const Change& object) {
+  run_.ask(Judge::I13);
+  if (!indexes_.leads(device.user(), object).empty() && server_.up()) look_at_log();
+  const std::string wrong = indexes_.leads(device.user(), object);
+  if (!wrong.empty()) throw Violation("I13", device.name().shown + " shows its list as if " + wrong);
 }
 
 /// Until it does, what it holds and takes is of a server that is no more.
@@ -265,6 +298,7 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
       const Seq target = it->second.target;
       if (!target || book_.last_change(state.id(), target) != &it->second) continue;
       const auto* row = after(state.id(), target);
+      if (state.lost.contains(target)) continue;  // is here alone, as it was
       if (row && !row->note.provisional && lags(*row->entry, it->second)) fault(state.id(), target, state.touched);
     }
   }
@@ -293,6 +327,7 @@ void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
                             message->entry->seq.value, message->entry->dead() ? "(dead)" : message->entry->body.text,
                             message->notify ? " and notifies" : ""));
     if (!message->notify) return;
+    run_.ask(Judge::I4);
     const bool fresh = seen_[&device].notified.insert({message->conversation, message->entry->seq}).second;
     if (!fresh && !seen_[&device].stepped_back)
       throw Violation("I4", fmt::format("{} notifies of {}:{} twice", device.name().shown, message->conversation.value,
@@ -442,6 +477,8 @@ void JudgedWorld::run_bot(const UserId& user) {
     query->resume_after = page->resume_after;
   }
   run_.hit(Counter::bot_runs);
+  run_.ask(Judge::I11, taken.size());
+  run_.ask(Judge::I15, taken.size());
   for (const auto& message : taken)
     if (++bot_messages_[user][message] > 1)
       throw Violation("I15",

@@ -23,17 +23,25 @@ void World::run() {
   populate();
   run_.timeline.after(1'000, [this] { every_second(); });
   play();
-  while (run_.timeline.step(run_.plan.busy_ms)) {
-  }
+  pass(run_.plan.busy_ms);
   if (options_.mode == RunMode::safety) {
     if (server_.up()) look_at_log();
     return;
   }
   calm_down();
-  const std::int64_t end = run_.timeline.now_ms() + kArriveMs;
+  arrive();
+}
+
+void World::pass(std::int64_t ms) {
+  const std::int64_t end = run_.timeline.now_ms() + ms;
   while (run_.timeline.step(end)) {
   }
-  check_arrived();
+}
+
+Asked World::asked() const {
+  Asked all = run_.asked;
+  all.add(book_.asked());
+  return all;
 }
 
 // ------------------------------------------------------------------------------------------------ what users do
@@ -400,8 +408,12 @@ void World::post(std::shared_ptr<Post> post_of) {
 
 void World::every_second() {
   run_.timeline.after(1'000, [this] { every_second(); });
+  if (server_.up()) memory_.check(server_);
   if (server_.up() && run_.dice.chance(100)) look_at_log();
   if (run_.calm) return;
+  // As somebody who has nothing else here or, where that ends none of them, beside the user's devices.
+  const bool beside = run_.plan.config.devices == DevicesConfig{} && run_.dice.chance(700);
+  if (run_.strikes(run_.plan.glutton)) glutton_.start(beside ? pick_user() : UserId("guest"));
   if (run_.strikes(run_.plan.crash) && server_.up()) {
     run_.hit(Counter::server_crashes);
     server_.crash(run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept);
@@ -449,14 +461,26 @@ void World::calm_down() {
     device.set_offline(false);
     if (!device.up()) device.start();
   }
-  // Those that were kicked for good, and what waits for its user's decision.
-  for (std::int64_t at = 1'000; at < kArriveMs / 2; at += 5'000)
-    run_.timeline.after(at, [this] {
-      for (SimDevice& device : devices_) {
-        device.wake_up();
-        device.settle_outbox();
-      }
-    });
+}
+
+/// As long as there is something to send, more follows from it: only then everybody can be waited for.
+void World::arrive() {
+  const auto unsent = [](const SimDevice& device) { return device.unsent(); };
+  const std::int64_t latest = run_.timeline.now_ms() + kUnsentMs;
+  while (run_.timeline.now_ms() < latest && std::ranges::any_of(devices_, unsent)) help_devices();
+  const std::int64_t half = run_.timeline.now_ms() + kArriveMs / 2;
+  while (run_.timeline.now_ms() < half) help_devices();
+  pass(kArriveMs / 2);
+  check_arrived();
+}
+
+/// For a while: those that were kicked for good, and what waits for its user's decision.
+void World::help_devices() {
+  for (SimDevice& device : devices_) {
+    device.wake_up();
+    device.settle_outbox();
+  }
+  pass(5'000);
 }
 
 void World::on_cloned(SimDevice& device) {
@@ -464,6 +488,7 @@ void World::on_cloned(SimDevice& device) {
   SimDevice& clone = devices_.emplace_back(
       run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
       device.store());
+  clone.behave_like(device);
   seen_[&clone].stepped_back = true;
   run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
     if (!clone.up()) clone.start();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/glutton.h"
 #include "sim/judged_world.h"
 
 namespace tidemark::sim {
@@ -27,6 +28,7 @@ struct RunResult {
   std::uint64_t steps = 0;
   std::int64_t virtual_ms = 0;
   Counters counters;
+  Asked asked;
 };
 
 /// Never throws for what is wrong in the code under test: it says so in the result.
@@ -38,6 +40,7 @@ class World final : public JudgedWorld {
 
   void run();
   std::uint64_t actions() const { return actions_; }
+  Asked asked() const;
 
   void on_cloned(SimDevice& device) override;
 
@@ -66,6 +69,9 @@ class World final : public JudgedWorld {
   void post(std::shared_ptr<Post> post);
   void every_second();
   void calm_down();
+  void arrive();
+  void help_devices();
+  void pass(std::int64_t ms);
   void put_back();
 
   UserId pick_user();
@@ -77,6 +83,7 @@ class World final : public JudgedWorld {
   std::string fresh_text(const UserId& user);
 
   const RunOptions options_;
+  Glutton glutton_{run_, server_};
   std::vector<ConversationId> groups_;
   std::uint64_t actions_ = 0;
   std::uint64_t texts_ = 0;

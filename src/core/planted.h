@@ -20,6 +20,8 @@ enum class Fault : std::uint8_t {
   no_epoch_on_restore,   // a store put back from a backup goes on as if nothing had been lost
   end_on_short_page,     // a page with fewer rows than asked for is taken for the end
   late_page_revives,     // a page that was read before changes which a device has applied is taken as it is
+  index_written_apart,   // the indexes of users are written before the log, in a batch of their own
+  queue_without_bound,   // what waits for a link whose socket takes nothing is kept, however much it is
   quote_embeds_text,     // a reply carries a copy of the text it answers
   fenced_link_commits,   // a link's commands are taken though its session is over
   late_fan_out,          // who has just left still gets the message that comes next

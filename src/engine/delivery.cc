@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "core/body.h"
+#include "core/planted.h"
 #include "core/preview.h"
 
 namespace tidemark {
@@ -300,6 +301,7 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
   if (session.pending.empty()) return;
   if (port_.blocked(session.id)) {
     // The socket takes nothing: a full queue becomes one hint, and the device pulls.
+    if (planted(Fault::queue_without_bound)) return;
     if (session.pending.size() >= options_.push_entries || session.pending_bytes >= options_.push_bytes) hint(session);
     return;
   }

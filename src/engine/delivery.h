@@ -109,6 +109,18 @@ class Delivery {
   std::size_t sessions() const { return sessions_.size(); }
   std::size_t users() const { return users_.size(); }
 
+  // For those who watch over what is kept.
+  /// `see` is given each user, his recent changes, and the number of his links.
+  template <typename See>
+  void each_user(See see) const {
+    for (const auto& [id, user] : users_) see(id, user->recent, user->sessions.size());
+  }
+  /// `see` is given each link and what waits for its socket.
+  template <typename See>
+  void each_queue(See see) const {
+    for (const auto& [id, session] : sessions_) see(id, session->pending);
+  }
+
  private:
   struct User;
   struct Session {

@@ -47,12 +47,13 @@ std::unexpected<Error> not_writable() {
   return fail(ErrorCode::RETRY_LATER, "", "Nothing can be stored at the moment.", 1'000);
 }
 
-/// For the planted fault alone.
-Batch split_off_dedup(Batch& batch) {
+/// For planted faults alone.
+Batch split_off(std::initializer_list<Table> tables, Batch& batch) {
   Batch apart;
   Batch rest;
   for (const Batch::Operation& each : batch.operations()) {
-    Batch& to = each.table == Table::dedup && each.kind == Batch::Kind::put ? apart : rest;
+    const bool named = std::ranges::find(tables, each.table) != tables.end();
+    Batch& to = named && each.kind != Batch::Kind::erase_range ? apart : rest;
     if (each.kind == Batch::Kind::put) to.put(each.table, each.key, each.value);
     if (each.kind == Batch::Kind::erase) to.erase(each.table, each.key);
     if (each.kind == Batch::Kind::erase_range) to.erase_range(each.table, each.key, each.value);
@@ -94,6 +95,11 @@ void Engine::submit(Command command, Done done, Session by) {
     host_.publish(std::move(refused));
   }
   if (first) host_.wake();
+}
+
+std::size_t Engine::queued() const {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.size();
 }
 
 std::vector<Engine::Queued> Engine::take_queued() {
@@ -165,7 +171,8 @@ Result<void> Engine::commit(const Outcome& outcome) {
   if (!batch.empty()) {
     keep_house(batch);
     Batch apart;
-    if (planted(Fault::dedup_written_apart)) apart = split_off_dedup(batch);
+    if (planted(Fault::dedup_written_apart)) apart = split_off({Table::dedup}, batch);
+    if (planted(Fault::index_written_apart)) (void)warm_.commit(split_off({Table::users, Table::objects}, batch));
     if (const auto committed = warm_.commit(batch); !committed) {
       recovering_ = !warm_.status().writable;
       next_recover_ms_ = 0;

@@ -66,6 +66,8 @@ class Engine {
 
   /// Queues a command, asked for by this session. Any thread.
   void submit(Command command, Done done, Session by = {});
+  /// Commands that wait for a round. Any thread.
+  std::size_t queued() const;
   /// One round, or one attempt to recover. Returns whether there may be more to do at once. The lane's thread.
   bool run_round();
   /// Answers everything still queued with RETRY_LATER. The lane's thread, at the end.
@@ -104,7 +106,7 @@ class Engine {
   const EngineOptions options_;
   const Host host_;
 
-  std::mutex queue_mutex_;
+  mutable std::mutex queue_mutex_;
   std::deque<Queued> queue_;     // guarded by queue_mutex_
   std::size_t queue_bytes_ = 0;  // guarded by queue_mutex_
 

@@ -106,6 +106,13 @@ std::size_t WsLink::unanswered() const {
   return (waiting_ ? waiting_->size() : 0) + changes_running_;
 }
 
+WsLink::Held WsLink::held() const {
+  Held held{unanswered() + (read_running_ ? 1 : 0), 0, 0};
+  if (!waiting_) return held;
+  for (const auto& frame : *waiting_) held.bytes += held.last_bytes = frame->ByteSizeLong();
+  return held;
+}
+
 void WsLink::hello(const pb::ClientFrame& frame) {
   if (state_ != State::fresh) return send_error(frame.id(), {ErrorCode::MALFORMED, "hello", "Only once on a link."});
   const auto refuse = [&](const Error& error) {

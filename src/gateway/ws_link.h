@@ -47,6 +47,14 @@ class WsLink final {
   /// Ends the connection without a word.
   void close() { socket_.close(); }
 
+  /// What it holds of requests, for those who watch over its bounds.
+  struct Held {
+    std::size_t requests = 0;    // not answered
+    std::size_t bytes = 0;       // of those not begun
+    std::size_t last_bytes = 0;  // of the last of them
+  };
+  Held held() const;
+
   /// That the device was here and what it has acknowledged, as far as it is worth a note; or nothing.
   std::optional<DeviceSeenCommand> take_seen();
   /// The same at the link's end, as of the last frame.

@@ -17,6 +17,10 @@ std::string path_of(const char* kind, const ConversationId& id, const char* more
   return fmt::format("/v1/{}/{}{}", kind, percent_encode(id.value), more);
 }
 
+std::string path_of_message(const ConversationId& id, Seq seq) {
+  return "/v1/messages/" + percent_encode(fmt::format("{}:{}", id.value, seq.value));
+}
+
 bool done(const HttpResponse& response) {
   return response.status / 100 == 2;
 }
@@ -31,6 +35,15 @@ HttpResponse Backend::call(std::string_view method, const std::string& target, c
 
 HttpResponse Backend::send(const Post& post) const {
   return call("POST", "/v1/messages", post.sender, body_of(post));
+}
+
+HttpResponse Backend::recall(const UserId& author, const ConversationId& conversation, Seq seq) const {
+  return call("POST", path_of_message(conversation, seq) + "/recall", author);
+}
+
+HttpResponse Backend::edit(const UserId& author, const ConversationId& conversation, Seq seq,
+                           const std::string& text) const {
+  return call("PATCH", path_of_message(conversation, seq), author, fmt::format(R"({{"body":{{"text":"{}"}}}})", text));
 }
 
 HttpClient Backend::begin_send(const Post& post) const {

@@ -19,6 +19,7 @@ struct Post {
   std::string client_msg_id;
   int left = 1;  // times that it is sent yet
   bool answered = false;
+  Seq seq = {};            // then
   std::int64_t at_ms = 0;  // when it is sent next
 };
 
@@ -28,6 +29,9 @@ class Backend {
   explicit Backend(const ServerProcess& server) : server_(server) {}
 
   HttpResponse send(const Post& post) const;
+  /// Its author takes a message back, or edits it.
+  HttpResponse recall(const UserId& author, const ConversationId& conversation, Seq seq) const;
+  HttpResponse edit(const UserId& author, const ConversationId& conversation, Seq seq, const std::string& text) const;
   /// Sends the request and does not wait.
   HttpClient begin_send(const Post& post) const;
   /// The id of the new group.

@@ -18,6 +18,11 @@ namespace tidemark::testing {
   X(duplicates, "messages of a backend answered as duplicates")                    \
   X(reads, "read pointers that moved on a device")                                 \
   X(notified, "messages that a device notified of")                                \
+  X(recalls, "messages that a device saw taken back as it had asked")              \
+  X(edits, "messages that a device saw edited as it had asked")                    \
+  X(changes_refused, "recalls and edits that a device was refused")                \
+  X(changes_over_http, "messages taken back or edited by a backend")               \
+  X(changed_rows, "rows that changed before the eyes of a device's user")          \
   X(group_changes, "groups made, joined, left, renamed")                           \
   X(connections, "connections through the proxy")                                  \
   X(refused, "connections while there was no server")                              \
@@ -31,6 +36,8 @@ namespace tidemark::testing {
   X(server_kills, "kills of the server")                                           \
   X(server_kills_in_post, "of these between a backend's request and its answer")   \
   X(server_stops, "orderly restarts of the server")                                \
+  X(restores, "servers put back from a backup")                                    \
+  X(lost_rows, "ranges of rows that a restore left on a device alone")             \
   X(device_kills, "kills of a device")                                             \
   X(device_kills_unsent, "of these with messages not yet sent")                    \
   X(device_stops, "orderly restarts of a device")                                  \
@@ -53,9 +60,9 @@ inline constexpr auto kCounters = std::to_array<CounterInfo>({
 #undef TIDEMARK_PROCESS_COUNTER
 });
 
-/// What need not be met: the server says so when two welcomes in a row were lost.
+/// What need not be met: the server says so when two welcomes in a row were lost; or when another was faster.
 inline constexpr bool may_stay_away(Counter counter) {
-  return counter == Counter::new_installs;
+  return counter == Counter::new_installs || counter == Counter::changes_refused;
 }
 
 /// Thread-safe: the proxy has a thread of its own.

@@ -8,7 +8,10 @@
 //     message CONVERSATION SEQ appeared|changed notify|quiet SENDER TEXT
 //     conversation CONVERSATION listed|gone
 //     unread CONVERSATION COUNT READ flagged|plain
-//     lost, lost_rows CONVERSATION        events were dropped; a restore lost rows: neither happens here
+//     change CONVERSATION SEQ recall|edit queued|done
+//     change_refused CONVERSATION SEQ CODE
+//     lost_rows CONVERSATION AFTER TO NOW a restore lost (AFTER, TO]; NOW is not 0: it is that message by now
+//     lost                                events were dropped: does not happen here
 //     history CONVERSATION end|more CODE
 //     link STATE CODE KICK
 //     state settled|busy LINK MARK OUTBOX LOADING   the answer to the command `state`

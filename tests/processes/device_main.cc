@@ -7,6 +7,7 @@
 //     send CONVERSATION TEXT        send_to USER TEXT           (a text without spaces)
 //     read CONVERSATION SEQ         unread CONVERSATION         (seq 0: to the head)
 //     open CONVERSATION             close CONVERSATION          back CONVERSATION
+//     recall CONVERSATION SEQ       edit CONVERSATION SEQ TEXT
 //     load                          every conversation, back to its beginning
 //     state                         logs whether everything is held, told and sent
 //     stop
@@ -124,13 +125,17 @@ class App {
               event.seq.value, event.client_msg_id, word_of(event.error));
   }
   void operator()(const ChangeRefusedEvent& event) {
-    log_.line("change_refused {} {}", event.conversation.value, error_info(event.error.code).name);
+    log_.line("change_refused {} {} {}", event.conversation.value, event.seq.value, error_info(event.error.code).name);
   }
   void operator()(const ChangeEvent& event) {
-    log_.line("change {} {} {}", event.conversation.value, event.seq.value,
+    log_.line("change {} {} {} {}", event.conversation.value, event.seq.value,
+              event.kind == MutationKind::recall ? "recall" : "edit",
               event.outcome == ChangeOutcome::done ? "done" : "queued");
   }
-  void operator()(const replica::LostEvent& event) { log_.line("lost_rows {}", event.conversation.value); }
+  void operator()(const replica::LostEvent& event) {
+    log_.line("lost_rows {} {} {} {}", event.conversation.value, event.rows.after.value, event.rows.to.value,
+              event.now.value);
+  }
   void operator()(const replica::RowsGoneEvent& event) { log_.line("rows_gone {}", event.conversation.value); }
   void operator()(const replica::ObjectEvent& event) { log_.line("object {}", name_of(event.object).front()); }
   void operator()(const PresenceEvent&) {}
@@ -139,9 +144,10 @@ class App {
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
     if (!started_ || !loading(event.conversation)) return;
-    if (event.end)
+    // Refused: a restored server does not know it.
+    if (event.end || event.error)
       loaded(event.conversation);
-    else if (!event.error)
+    else
       client_->scroll_back(event.conversation);
   }
   void operator()(const LinkEvent& event) {
@@ -154,12 +160,15 @@ class App {
     std::string what;
     std::string where;
     std::string text;
-    words >> what >> where >> text;
+    std::string more;
+    words >> what >> where >> text >> more;
     const ConversationId conversation(where);
     if (what == "stop") return false;
     if (what == "send") note_taken(client_->send_text(conversation, text), text);
     if (what == "send_to") note_taken(client_->send_text(where, text), text);
-    if (what == "read") read(conversation, Seq(std::strtoull(text.c_str(), nullptr, 10)));
+    if (what == "read") read(conversation, seq_in(text));
+    if (what == "recall") (void)client_->recall(conversation, seq_in(text));
+    if (what == "edit") (void)client_->edit_text(conversation, seq_in(text), more);
     if (what == "unread") (void)client_->mark_unread(conversation);
     if (what == "open") client_->open(conversation);
     if (what == "close") client_->close(conversation);
@@ -170,6 +179,8 @@ class App {
   }
 
  private:
+  static Seq seq_in(const std::string& word) { return Seq(std::strtoull(word.c_str(), nullptr, 10)); }
+
   void note_taken(const Result<std::uint64_t>& local_id, const std::string& text) {
     if (local_id)
       log_.line("took {} {}", *local_id, text);

@@ -10,6 +10,7 @@
 #include "core/conversation_id.h"
 #include "core/uuid7.h"
 #include "sim/run_context.h"
+#include "sim/texts.h"
 #include "store/rocks/rocks_warm.h"
 #include "tidemark.pb.h"
 
@@ -127,7 +128,7 @@ ConversationId ProcessWorld::pick_conversation(const UserId& user) {
 }
 
 std::string ProcessWorld::fresh_text(const UserId& user) {
-  std::string text = fmt::format("{}#{}", user.value, ++texts_);
+  std::string text = sim::numbered_text(user.value, ++texts_);
   if (dice_.chance(100)) text.append(dice_.below(4'000), '.');
   judge_.note_text(text);
   return text;
@@ -140,8 +141,10 @@ void ProcessWorld::act() {
     return;
   }
   if (what < 14) return change_group();
+  if (what < 16) return change_over_http();
   Actor* actor = pick_actor();
   if (actor == nullptr) return;
+  if (what < 24) return change_message(*actor);
   if (what < 55) return send(*actor);
   const std::string where = pick_conversation(actor->seen.user).value;
   if (what < 72)
@@ -166,6 +169,45 @@ void ProcessWorld::send(Actor& actor) {
     else
       actor.process.tell(fmt::format("send {} {}", conversation.value, text));
   }
+}
+
+/// A message that lives, as far as is known.
+std::optional<std::pair<ConversationId, Seq>> ProcessWorld::pick_message(const UserId& author) {
+  std::vector<std::pair<ConversationId, Seq>> all;
+  for (const auto& [id, log] : judge_.book().logs())
+    for (const auto& [seq, entry] : log)
+      if (entry.countable() && !entry.dead() && entry.sender == author) all.emplace_back(id, seq);
+  if (all.empty()) return std::nullopt;
+  return dice_.pick(all);
+}
+
+/// Often the one that it has sent just now.
+void ProcessWorld::change_message(Actor& actor) {
+  const UserId& user = actor.seen.user;
+  auto message = pick_message(user);
+  const auto& sent = actor.seen.sent;
+  if (!sent.empty() && dice_.chance(600)) message = {sent.rbegin()->second.conversation, sent.rbegin()->second.seq};
+  if (!message) return;
+  const std::string name = fmt::format("{} {}", message->first.value, message->second.value);
+  if (dice_.chance(400)) return actor.process.tell("recall " + name);
+  const std::string text = fresh_text(user);
+  judge_.note_edit(message->first, message->second, text);
+  actor.process.tell(fmt::format("edit {} {}", name, text));
+}
+
+void ProcessWorld::change_over_http() {
+  const UserId author = dice_.pick(users_);
+  const auto message = pick_message(author);
+  if (!message || !server_answers()) return;
+  const auto& [id, seq] = *message;
+  if (dice_.chance(400)) {
+    if (backend_->recall(author, id, seq).status == 200) judge_.note_recalled(id, seq);
+    return;
+  }
+  const std::string text = fresh_text(author);
+  judge_.note_edit(id, seq, text);
+  const HttpResponse response = backend_->edit(author, id, seq, text);
+  if (response.status == 200) judge_.note_edited(id, Seq(parsed<pb::Mutated>(response).seq()), seq, text);
 }
 
 /// The first user owns all groups and stays; the others come and go.
@@ -227,6 +269,7 @@ void ProcessWorld::take_answer(Post& post, const HttpResponse& response) {
   if (post.answered && !sent.duplicate())
     throw Violation("I4", "\"" + post.text + "\" was answered and then taken as a new message");
   post.answered = true;
+  post.seq = Seq(sent.seq());
   judge_.note_posted(post.conversation, Seq(sent.seq()), post.sender, post.text);
 }
 
@@ -273,9 +316,10 @@ void ProcessWorld::strike_device() {
 }
 
 void ProcessWorld::strike_server() {
-  enum class Kind : std::uint8_t { kill, kill_in_post, stop, pause };
+  enum class Kind : std::uint8_t { kill, kill_in_post, stop, restore, pause };
   // The rarer kinds come early: a short run has few strikes.
-  constexpr std::array kTurns{Kind::kill_in_post, Kind::stop, Kind::kill, Kind::pause, Kind::kill_in_post, Kind::kill};
+  constexpr std::array kTurns{Kind::kill_in_post, Kind::stop,  Kind::kill,         Kind::restore,
+                              Kind::kill,         Kind::pause, Kind::kill_in_post, Kind::kill};
   const Kind kind = kTurns.at(server_strikes_++ % kTurns.size());
   server_again_ms_ = steady_ms() + dice_.skewed(1, 2'000);
   if (kind == Kind::pause) {
@@ -299,6 +343,28 @@ void ProcessWorld::strike_server() {
     server_->kill_hard();
   }
   look_at_log();
+  if (kind == Kind::stop) back_up();
+  if (kind == Kind::restore) restore();
+}
+
+/// REQUIRES: the server is down, and its log was read.
+void ProcessWorld::back_up() {
+  const std::string copy = options_.directory + "/backup";
+  fs::remove_all(copy);
+  fs::copy(server_->data(), copy, fs::copy_options::recursive);
+  backup_ = judge_.book();
+}
+
+void ProcessWorld::restore() {
+  if (!backup_) return;
+  counters_.hit(Counter::restores);
+  const Finished done =
+      run_program({tidemark_program(), "restore", "--from", options_.directory + "/backup", "--data", server_->data()});
+  if (done.exit_code != 0) throw Violation("server", "it cannot be restored: " + done.err);
+  judge_.restore(*backup_);
+  std::erase_if(groups_, [&](const ConversationId& group) { return judge_.book().log(group).empty(); });
+  for (Post& post : posts_)
+    post.answered = post.answered && judge_.book().entry(post.conversation, post.seq) != nullptr;
 }
 
 void ProcessWorld::start_server() {

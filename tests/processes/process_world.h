@@ -63,6 +63,9 @@ class ProcessWorld {
   void act();
   void send(Actor& actor);
   void change_group();
+  std::optional<std::pair<ConversationId, Seq>> pick_message(const UserId& author);
+  void change_message(Actor& actor);
+  void change_over_http();
   void repeat_posts();
   Post fresh_post();
   void take_answer(Post& post, const HttpResponse& response);
@@ -70,6 +73,8 @@ class ProcessWorld {
   void strike();
   void strike_device();
   void strike_server();
+  void back_up();
+  void restore();
   void put_back();
   void start_server();
   // Who watches.
@@ -100,6 +105,7 @@ class ProcessWorld {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Proxy> proxy_;
   Judge judge_;
+  std::optional<sim::LogBook> backup_;  // the log as the backup has it
   std::vector<UserId> users_;
   std::vector<ConversationId> groups_;
   std::list<Actor> actors_;

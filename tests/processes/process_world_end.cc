@@ -119,10 +119,12 @@ void ProcessWorld::check_end() {
   judge_.look_at_log(*snapshot, witnesses());
   judge_.check_sends(witnesses());
   for (const auto& [user, all] : told) judge_.check_told(user, all);
+  const sim::GoneTexts gone = judge_.gone();
+  sim::Asked asked;
   auto store = stores.begin();
   for (Actor& actor : actors_) {
     sim::check_in_step({actor.seen.shown, actor.seen.user, *store},
-                       {judge_.book(), sim::GoneTexts(), snapshot, CoreParams()});
+                       {judge_.book(), gone, snapshot, CoreParams(), asked});
     judge_.check_complete(actor.seen, *store, told.at(actor.seen.user));
     ++store;
   }

@@ -188,7 +188,7 @@ void Conversations::ask_next(Held& held) {
 
 void Conversations::ask_for_changes(Held& held) {
   const ConversationState& state = held.state;
-  ConversationSync question{held.id(),         state.touched, state.coverage.ranges(), ws_.options.page_limit,
+  ConversationSync question{held.id(),         state.touched, held_ranges(held), ws_.options.page_limit,
                             held.touch_cursor, held.touch_to};
   Pending pending;
   pending.conversation = held.id();

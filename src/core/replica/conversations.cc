@@ -47,8 +47,8 @@ void Conversations::take_summary(const Change& change) {
   state.named = ws_.device().pass.id;
   // The server knew nothing of it, or did not tell a former member how it went on: now that it does, it is asked once
   // more which of these rows are lost.
-  const bool tells_more =
-      !state.stale && (std::exchange(state.forgotten, false) || (sees_other && state.object.member));
+  const bool let_in = state.object.member && state.object.periods != before.periods;
+  const bool tells_more = !state.stale && (std::exchange(state.forgotten, false) || let_in);
   if (tells_more && !state.lost.empty() && jumps_wanted_.insert(held.id()).second) state.epoch = 0;
   const bool clears_flag = change.unread_flag && held.local_flag == false;
   if (change.read >= state.local_read && !clears_flag) state.wants_read = false;  // it knows already
@@ -236,10 +236,27 @@ void Conversations::cover(Held& held, Interval covers, const std::vector<Hidden>
   bound_ranges(held);
 }
 
+/// The ranges held. Those between which nothing can be seen are one: a user may delete here and there as he likes.
+std::vector<Interval> Conversations::held_ranges(const Held& held) {
+  Coverage nothing = held.hidden;
+  for (const Interval& deleted : held.state.deleted.ranges()) nothing.add(deleted);
+  for (const Interval& lost : held.state.lost.ranges()) nothing.add(lost);
+  std::vector<Interval> ranges;
+  for (const Interval& range : held.state.coverage.ranges()) {
+    if (!ranges.empty() && nothing.covers({ranges.back().to, range.after}))
+      ranges.back().to = range.to;
+    else
+      ranges.push_back(range);
+  }
+  return ranges;
+}
+
 /// The oldest ranges are given up first; they come again when somebody scrolls there.
 void Conversations::bound_ranges(Held& held) {
   while (held.state.coverage.ranges().size() > ws_.options.ranges_max) {
-    const Interval oldest = held.state.coverage.ranges().front();
+    const std::vector<Interval> ranges = held_ranges(held);
+    if (ranges.size() <= ws_.options.ranges_max) return;
+    const Interval oldest = ranges.front();
     ws_.edit(held).coverage.subtract(oldest);
     ws_.drop_rows(held, oldest);
     if (!held.pull) continue;

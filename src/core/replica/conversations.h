@@ -93,6 +93,7 @@ class Conversations {
   void take_row(Held& held, Entry entry, NotifyAbove notify_above);
   void take_messages(Held& held, const Change& change);
   void cover(Held& held, Interval covers, const std::vector<Hidden>& hidden);
+  static std::vector<Interval> held_ranges(const Held& held);
   void bound_ranges(Held& held);
   void apply_jump(Held& held, const Jump& jump);
   void relink(Held& held, const RowNote& own);

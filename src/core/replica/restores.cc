@@ -95,11 +95,15 @@ void Conversations::on_jumps(const JumpsAnswer& answer) {
     Held& held = *ws_.find(line.conversation);
     const bool from_the_start = std::exchange(ws_.edit(held).epoch, answer.epoch) == 0;
     Coverage found = from_the_start ? std::exchange(held.state.lost, {}) : Coverage();
-    const Seq local_read = held.state.local_read;
+    const ConversationState before = held.state;
     for (const Jump& jump : line.jumps) apply_jump(held, jump);
     if (!line.known) apply_jump(held, {answer.epoch, Seq(0), kNoEnd});
     held.state.forgotten = !line.known;
-    if (from_the_start) held.state.local_read = local_read;  // of the present epoch by now
+    if (from_the_start) {  // these are of the present epoch by now
+      held.state.local_read = before.local_read;
+      held.state.local_cleared = before.local_cleared;
+      held.state.object.cleared = before.object.cleared;
+    }
     // What was held to be lost and is not comes again as it is looked at.
     for (const Interval& lost : held.state.lost.ranges()) found.subtract(lost);
     for (const Interval& range : found.ranges()) {

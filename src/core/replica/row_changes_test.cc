@@ -317,6 +317,44 @@ TEST_F(RowChanges, HoweverManyRangesAreGivenUpWhileOnePullIsOpenTheyAreKeptAsOne
   EXPECT_THAT(device->state(kChat).coverage.ranges(), ElementsAre(Interval{Seq(57), Seq(60)}));
 }
 
+TEST_F(RowChanges, RangesBetweenWhichAllIsDeletedAreOne) {
+  // Whoever deletes here and there for himself still gets back to the beginning.
+  constexpr std::uint64_t kSent = 40;
+  for (std::uint64_t i = 1; i <= kSent; ++i) server.send(kBen, kAnna, "m" + std::to_string(i));
+  DeleteForMeCommand remove{kAnna, kChat, {}};
+  for (std::uint64_t i = 5; i <= kSent; i += 5) remove.ranges.push_back({Seq(i - 1), Seq(i)});
+  ASSERT_TRUE(server.run(MutateCommand{kAnna, DeviceId("other"), {}, 0, remove}).has_value());
+  Options options;
+  options.ranges_max = 2;
+  options.page_limit = 4;
+  device = std::make_unique<TestDevice>(kAnna, DeviceId("d1"), options);
+  TestLink& link = join(server, *device);
+  for (std::uint64_t pages = 0; pages < kSent; ++pages) {
+    device->replica->scroll_back(device->now, kChat, {});
+    device->take();
+    settle(server, *device, link);
+  }
+  EXPECT_THAT(device->texts(kChat), SizeIs(kSent - kSent / 5));
+  EXPECT_EQ(device->state(kChat).bottom, Seq(0));
+
+  // Told so in few ranges, the server brings what has changed of them.
+  device->disconnect();
+  EditCommand edit{kBen, DeviceId("other"), kChat, Seq(3), {}, {}};
+  edit.body.text = "edited";
+  ASSERT_TRUE(server.run(MutateCommand{kBen, DeviceId("other"), {}, 0, edit}).has_value());
+  TestLink& again = server.connect(kAnna);
+  device->connect();
+  bool asked = false;
+  while (exchange(server, *device, again))
+    for (const Request& request : device->up)
+      if (const auto* question = std::get_if<ConversationSync>(&request.operation)) {
+        asked = true;
+        EXPECT_LE(question->known.size(), options.ranges_max);
+      }
+  EXPECT_TRUE(asked);
+  EXPECT_EQ(row(3).body.text, "edited");
+}
+
 TEST_F(RowChanges, APushWithoutASummaryIsForAMember) {
   // As a conversation that only the lost part of a restore knew, and that lives again.
   begin();
