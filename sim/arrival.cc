@@ -248,7 +248,8 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   for (const auto& [seq, entry] : log) {
     const Seq start = sight.member() ? std::max({floor, own.cleared}) : head;
     if (seq <= start || seq > head || entry.dead() || !sight.sees(seq) || own.hides(seq)) continue;
-    const bool meant = std::ranges::find(entry.mentions, device.user) != entry.mentions.end();
+    const bool meant =
+        entry.sender != device.user && std::ranges::find(entry.mentions, device.user) != entry.mentions.end();
     if (meant && mentions++ == 0) mentioned_at = seq;
     if (entry.mention_all && entry.sender != device.user) all_mentioned_at = seq;
   }

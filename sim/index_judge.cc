@@ -73,6 +73,27 @@ bool same_periods(const std::vector<Period>& periods, const Sight& sight) {
   });
 }
 
+/// The group is large, and he is in it or was when it ended.
+bool is_large(const LogBook::Log& log, const Sight& sight) {
+  bool large = false;
+  Seq end;
+  for (const auto& [seq, entry] : log) {
+    if (!entry.config) continue;
+    large = entry.config->large.value_or(large);
+    if (entry.config->dissolved) end = seq;
+  }
+  return large && (sight.member() || (end && sight.spans.back().leave == end));
+}
+
+/// The row of a large group follows its log when it is read.
+UserConversation completed(UserConversation row, const Expected& expected, const Sight& sight) {
+  row.head_seq = expected.head;
+  row.top = expected.top;
+  row.touch_seq = std::max(row.touch_seq, expected.touch);
+  if (!row.periods.empty() && !row.periods.back().leave) row.periods.back().leave = sight.spans.back().leave;
+  return row;
+}
+
 /// What the log counts up to `floor`: all messages, and those of the user.
 std::pair<std::uint64_t, std::uint64_t> counted_to(const LogBook::Log& log, Seq floor, const UserId& user) {
   std::pair<std::uint64_t, std::uint64_t> counted;
@@ -175,7 +196,7 @@ void IndexJudge::check_places(const UserId& user, const Index& index) const {
     for (const Mark mark : {row.head_mark, row.state_mark})
       if (mark && marks.try_emplace(mark, id).first->second != id)
         fault(user, fmt::format("mark {} is of {} and of {}", mark.value, id.value, marks[mark].value));
-    places.emplace(row.head_mark, row.sort_time);
+    if (!row.large) places.emplace(row.head_mark, row.sort_time);
   }
   Mark object;
   for (const auto& [name, mark] : index.objects) object = std::max(object, mark);
@@ -187,7 +208,7 @@ void IndexJudge::check_places(const UserId& user, const Index& index) const {
     if (sort_time <= before) fault(user, fmt::format("what mark {} changed has an earlier place", mark.value));
     before = sort_time;
   }
-  if (before != head.sort_time) fault(user, "it stands at another place than its newest object");
+  if (before > head.sort_time) fault(user, "it stands at another place than its newest object");
 }
 
 void IndexJudge::check_row(const UserId& user, const UserConversation& row) const {
@@ -196,8 +217,13 @@ void IndexJudge::check_row(const UserId& user, const UserConversation& row) cons
   const LogBook::Log& log = book_.log(id);
   const Sight sight = book_.sight(id, user);
   if (sight.spans.empty()) fault(user, "it has " + id.value + ", in which he never was");
-  if (!same_periods(row.periods, sight)) fault(user, "its periods in " + id.value + " are not those of the log");
-  const std::string differs = difference(row, expected_of(log, sight, own_.of(user, id), user));
+  if (row.large != is_large(log, sight)) fault(user, id.value + " is kept in step in another way than its log says");
+  const Expected expected = expected_of(log, sight, own_.of(user, id), user);
+  if (row.head_seq > expected.head)
+    fault(user, id.value + ": " + said("head", row.head_seq.value, expected.head.value));
+  const UserConversation seen = row.large ? completed(row, expected, sight) : row;
+  if (!same_periods(seen.periods, sight)) fault(user, "its periods in " + id.value + " are not those of the log");
+  const std::string differs = difference(seen, expected);
   if (!differs.empty()) fault(user, id.value + ": " + differs);
   const auto [ord, own] = counted_to(log, row.floor, user);
   if (row.floor_ord != ord || row.floor_own != own) fault(user, id.value + ": its floor counts what the log does not");
@@ -244,7 +270,9 @@ void IndexJudge::read_on(const Snapshot& snapshot, const Notice& notice) {
     heads_[receiver.user] = record.head;
     for (const BlockRow& block : record.block)
       if (block.row.conversation == notice.conversation) check_named(receiver.user, block.row);
-    if (receiver.after >= receiver.to || receiver.to > record.head.mark || receiver.sort_time > record.head.sort_time)
+    const bool placed_by_mark = !receiver.summary || !receiver.summary->large;
+    if (receiver.after >= receiver.to || receiver.to > record.head.mark ||
+        (placed_by_mark && receiver.sort_time > record.head.sort_time))
       fault(receiver.user, fmt::format("({}, {}] is pushed, it stands at {}", receiver.after.value, receiver.to.value,
                                        record.head.mark.value));
     if (!receiver.summary) continue;

@@ -48,7 +48,7 @@ class IndexJudge {
   void check_named(const UserId& user, const UserConversation& row) const;
   void check_touches(const Snapshot& snapshot) const;
   void check_conversations(const Snapshot& snapshot) const;
-  void check_conversation(const Conversation& conversation) const;
+  void check_conversation(Conversation conversation, const std::vector<Member>& rows) const;
   void check_memory_of_sends(const Snapshot& snapshot) const;
   std::size_t concerned(const ConversationId& id) const;
 

@@ -2,19 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/codec.h"
 #include "sim/index_judge.h"
 #include "sim/stored_rows.h"
+#include "store/keys.h"
 
 namespace tidemark::sim {
 namespace {
+
+void sort_members(Conversation& conversation) {
+  std::ranges::sort(conversation.members, {}, [](const Member& member) { return std::tie(member.join, member.user); });
+}
 
 void take_config(Conversation& told, const ConfigChange& change, Seq seq) {
   if (!change.title.empty()) told.title = change.title;
   told.policy = change.policy.value_or(told.policy);
   told.data = change.data.value_or(told.data);
+  told.large = change.large.value_or(told.large);
   if (!change.dissolved) return;
   told.dissolved = seq;
   told.mutes.clear();
@@ -54,6 +61,7 @@ Conversation told_by(const LogBook::Log& log, Conversation stored) {
   told.jumps.clear();
   told.mutes.clear();
   told.dissolved = {};
+  told.large = false;
   if (told.kind == ConversationKind::group) told.members.clear();
   Seq before;
   std::uint32_t epoch = 1;
@@ -63,6 +71,8 @@ Conversation told_by(const LogBook::Log& log, Conversation stored) {
     if (entry.config) take_config(told, *entry.config, seq);
     if (entry.member) take_member(told, entry);
   }
+  if (told.kind == ConversationKind::group) told.size = told.members.size();
+  sort_members(told);
   return told;
 }
 
@@ -102,16 +112,20 @@ void IndexJudge::check_touches(const Snapshot& snapshot) const {
 void IndexJudge::check_conversations(const Snapshot& snapshot) const {
   constexpr std::size_t kGroupBytes = 9;
   std::map<std::pair<ConversationId, Seq>, UserId> left;
-  std::set<ConversationId> known;
+  std::map<ConversationId, Conversation> known;
+  std::map<ConversationId, std::vector<Member>> members;  // of large groups, in their order
   scan_all(snapshot, Table::conversations, [&](std::string_view key, std::string_view value) {
     const ConversationId id = conversation_in_key(key);
-    if (id.value.starts_with("group_") && key.size() > kGroupBytes) {
+    if (id.value.starts_with("group_") && key.size() > kGroupBytes && key[kGroupBytes] == '\xff') {
+      members[id].push_back(keys::member_in(id, key));
+      members[id].back().role = static_cast<Role>(value.front());
+    } else if (id.value.starts_with("group_") && key.size() > kGroupBytes) {
       left[{id, Seq(big_endian(key.substr(key.size() - 8)))}] = UserId(value);
     } else {
-      known.insert(id);
-      check_conversation(readable(decode_conversation(value, id)));
+      known.emplace(id, readable(decode_conversation(value, id)));
     }
   });
+  for (const auto& [id, conversation] : known) check_conversation(conversation, members[id]);
   for (const auto& [id, log] : book_.logs()) {
     if (!known.contains(id)) throw Violation("I13", id.value + " has a log, and is not known");
     for (const auto& [seq, entry] : log) {
@@ -125,9 +139,16 @@ void IndexJudge::check_conversations(const Snapshot& snapshot) const {
 }
 
 /// Members, what the last entries have set, and jumps as its log has them.
-void IndexJudge::check_conversation(const Conversation& conversation) const {
+void IndexJudge::check_conversation(Conversation conversation, const std::vector<Member>& rows) const {
   const LogBook::Log& log = book_.log(conversation.id);
   Conversation told = told_by(log, conversation);
+  sort_members(conversation);
+  if (rows != (told.large ? told.members : std::vector<Member>()))
+    throw Violation("I13", conversation.id.value + " has other members than its log says");
+  if (told.large) std::erase_if(told.members, [](const Member& member) { return member.role == Role::member; });
+  for (const Seq seq : conversation.mentions_of_all)
+    if (const Entry* entry = book_.entry(conversation.id, seq); entry == nullptr || !entry->mention_all)
+      throw Violation("I13", fmt::format("{}:{} mentions nobody", conversation.id.value, seq.value));
   const bool muted = same_mutes(told.mutes, conversation.mutes, log.empty() ? 0 : log.rbegin()->second.server_time);
   told.mutes = conversation.mutes;
   if (!muted || told != conversation)

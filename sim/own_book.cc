@@ -3,6 +3,7 @@
 #include "sim/run_context.h"
 #include "store/keys.h"
 #include "store/row_codec.h"
+#include "store/store_view.h"
 
 namespace tidemark::sim {
 namespace {
@@ -24,7 +25,7 @@ OwnBook::Page OwnBook::read(const UserId& user) const {
   const auto done =
       snapshot_->scan(Table::objects, name, name + kEnd, [&](std::string_view key, std::string_view value) {
         const char kind = key[name.size()];
-        if (kind == 'r') page.take(whole(decode_row(value)));
+        if (kind == 'r') take(page, whole(decode_row(value)));
         if (kind != 'o') return true;
         UserObject object = whole(decode_object(value));
         if (const auto* block = std::get_if<DeletedBlock>(&object.what)) {
@@ -39,14 +40,16 @@ OwnBook::Page OwnBook::read(const UserId& user) const {
       });
   if (!done) throw Violation("I1", "the indexes cannot be read");
   if (const auto head = whole(snapshot_->get(Table::users, name)))
-    for (const BlockRow& block : whole(decode_user(*head)).block) page.take(block.row);
+    for (const BlockRow& block : whole(decode_user(*head)).block) take(page, block.row);
   return page;
 }
 
-void OwnBook::Page::take(const UserConversation& row) {
-  OwnState& state = states[row.conversation];
+void OwnBook::take(Page& page, const UserConversation& row) const {
+  OwnState& state = page.states[row.conversation];
   state.cleared = row.cleared;
-  state.removed = row.removed;
+  // To a large group it comes back by its log.
+  const bool back = row.large && StoreView(snapshot_).line(row.conversation).top > row.cleared;
+  state.removed = row.removed && !back;
 }
 
 const OwnBook::Page& OwnBook::page_of(const UserId& user) const {

@@ -34,8 +34,8 @@ class OwnBook {
   struct Page {
     std::map<ConversationId, OwnState> states;
     std::map<std::string, UserObject> objects;
-    void take(const UserConversation& row);
   };
+  void take(Page& page, const UserConversation& row) const;
   const Page& page_of(const UserId& user) const;
   Page read(const UserId& user) const;
 

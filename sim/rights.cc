@@ -119,9 +119,7 @@ class GroupSoFar {
   /// Who is next while there is no owner.
   UserId heir() const {
     if (owners() > 0 || in_.empty()) return {};
-    const auto rank = [](const In& each) {
-      return std::tuple(each.role == Role::admin ? 0 : 1, each.join, each.user);
-    };
+    const auto rank = [](const In& each) { return std::tuple(each.role == Role::admin ? 0 : 1, each.join, each.user); };
     return std::ranges::min_element(in_, {}, rank)->user;
   }
 

@@ -130,7 +130,7 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
   }
   // Everybody in period is told of it, but who has taken the conversation out of his list.
   const auto concerns = [&](const UserId& user) {
-    return !notice.large || std::ranges::find(entry.mentions, user) != entry.mentions.end();
+    return !notice.large || (user != entry.sender && std::ranges::find(entry.mentions, user) != entry.mentions.end());
   };
   for (const UserId& user : users_)
     if (concerns(user) && book_.sight(notice.conversation, user).in_period(entry.seq) && !told.contains(user) &&

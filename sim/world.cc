@@ -93,7 +93,8 @@ void World::act() {
   } else if (what < 62 || !conversation) {
     for (auto left = run_.dice.skewed(1, 6); left > 0 && device->up(); --left) {
       if (conversation && run_.dice.chance(600))
-        device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation), pick_meant());
+        device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation),
+                     pick_meant());
       else
         device->send(pick_user(), {}, fresh_text(device->user()), {});
     }

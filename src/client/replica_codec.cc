@@ -53,10 +53,12 @@ void members(auto& archive, Is<ConfigChange> auto& value) {
   archive(title, policy, data, dissolved, large);
 }
 void members(auto& archive, Is<Entry> auto& value) {
-  auto& [seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-         state, revision, touched_by, reply_to, mentions, mention_all, body, target, target_sender, member, config] = value;
-  archive(seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id, client_time, priority,
-          state, revision, touched_by, reply_to, mentions, mention_all, body, target, target_sender, member, config);
+  auto& [seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id,
+         client_time, priority, state, revision, touched_by, reply_to, mentions, mention_all, body, target,
+         target_sender, member, config] = value;
+  archive(seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id,
+          client_time, priority, state, revision, touched_by, reply_to, mentions, mention_all, body, target,
+          target_sender, member, config);
 }
 void members(auto& archive, Is<Period> auto& value) {
   auto& [join, leave, visible_from] = value;
@@ -72,10 +74,11 @@ void members(auto& archive, Is<Preview> auto& value) {
 }
 void members(auto& archive, Is<Change> auto& value) {
   auto& [conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-         touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer, preview, messages, covers, more_messages, hidden] =
-      value;
+         touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer,
+         preview, messages, covers, more_messages, hidden] = value;
   archive(conversation, kind, mark, head_seq, top, sort_time, member, role, periods, read, unread_flag, unread, cleared,
-          touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer, preview, messages, covers, more_messages, hidden);
+          touch_seq, removed, muted_until, pinned_at, large, mentions, mentioned_at, all_mentioned_at, title, peer,
+          preview, messages, covers, more_messages, hidden);
 }
 void members(auto& archive, Is<Pass> auto& value) {
   auto& [open, snapshot, id, epoch, p0, p0_round, low, page_token] = value;

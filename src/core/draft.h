@@ -67,8 +67,7 @@ class Draft final : public View {
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
     base_.left(id, from, visit);
   }
-  void members(const ConversationId& id, const Member& after,
-               const std::function<bool(const Member&)>& visit) override;
+  void members(const ConversationId& id, const Member& after, const std::function<bool(const Member&)>& visit) override;
   // Nobody lists what he has just changed.
   void large_groups(const UserId& user, const ConversationId& after,
                     const std::function<bool(const ConversationId&)>& visit) override {

@@ -212,7 +212,13 @@ void take_out(Draft& draft, const GroupAct& act, const UserId& user, std::vector
   row.unread_flag = false;
   const bool told = !planted(Fault::fan_out_to_present);
   notices.push_back(tell_all(draft, group, entry, told ? std::vector<UserId>{user} : std::vector<UserId>()));
-  if (group.large && told) notices.back().receivers.back().large = false;
+  if (group.large && told) {
+    Receiver& leaver = notices.back().receivers.back();
+    // From here on it has its place in the list by mark again.
+    leaver = draft.touch_head(user, act.id, *entry);
+    draft.add_summary(leaver, act.id);
+    leaver.large = false;
+  }
   pass_on(draft, act.id, notices);
   follow_size(draft, act, notices);
 }

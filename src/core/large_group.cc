@@ -7,20 +7,38 @@
 
 namespace tidemark {
 
+namespace {
+
+/// Of a group that has ended: whoever was in it learns of all that changed up to then, and of what operators took back
+/// later if he may see it.
+void follow_changes_to_the_end(View& view, UserConversation& row, Seq last) {
+  const Period& period = row.periods.back();
+  view.touches(row.conversation, std::max(row.touch_seq, period.join), last, Direction::down, [&](Seq seq, Seq target) {
+    if (seq > period.leave && !granted(row, target)) return true;
+    row.touch_seq = seq;
+    return false;
+  });
+}
+
+}  // namespace
+
 void complete(View& view, UserConversation& row) {
   if (!row.large || row.periods.empty()) return;
   const LineHead line = view.line(row.conversation);
-  row.touch_seq = std::max(row.touch_seq, line.touch);
-  if (!row.in_period()) return;  // it ended while he was in it
-  row.head_seq = std::max(row.head_seq, line.seq);
+  if (!row.in_period()) return follow_changes_to_the_end(view, row, line.touch);
   row.top = std::max(row.top, line.top);
   if (granted(row, line.top)) row.sort_time = std::max(row.sort_time, line.top_time);
   if (line.top > row.cleared) row.removed = false;
   const Conversation* group = view.conversation(row.conversation);
-  if (group == nullptr || !group->dissolved) return;
-  row.periods.back().leave = row.head_seq = group->dissolved;
-  row.role = Role::member;
-  row.unread_flag = false;
+  if (group != nullptr && group->dissolved) {
+    row.periods.back().leave = row.head_seq = group->dissolved;
+    row.role = Role::member;
+    row.unread_flag = false;
+    return follow_changes_to_the_end(view, row, line.touch);
+  }
+  row.head_seq = std::max(row.head_seq, line.seq);
+  // What changed before he came is part of what he then gets.
+  if (line.touch > row.periods.back().join) row.touch_seq = std::max(row.touch_seq, line.touch);
 }
 
 std::uint64_t digest_of_head(const ConversationId& id, Seq seq) {

@@ -64,10 +64,10 @@ struct Change {
   bool removed = false;
   std::int64_t muted_until = 0;
   std::int64_t pinned_at = 0;
-  bool large = false;             // kept in step by heads (design, section 3); counts for the digest
-  std::uint32_t mentions = 0;     // unread messages that mention the user, as far as they are kept
-  Seq mentioned_at;               // the first of them; 0: none
-  Seq all_mentioned_at;           // the newest unread message that mentions everybody; 0: none
+  bool large = false;          // kept in step by heads (design, section 3); counts for the digest
+  std::uint32_t mentions = 0;  // unread messages that mention the user, as far as they are kept
+  Seq mentioned_at;            // the first of them; 0: none
+  Seq all_mentioned_at;        // the newest unread message that mentions everybody; 0: none
   std::string title;
   UserId peer;
   Preview preview;
@@ -97,9 +97,9 @@ struct SyncPage {
 
 /// The present state of conversations whose heads a device asked for.
 struct HeadsPage {
-  std::vector<Change> changes;    // by number of the group, then what was named and is kept in step by marks
-  std::uint64_t digest = 0;       // of all the user's large groups
-  ConversationId next_after;      // not empty: there are more behind this one
+  std::vector<Change> changes;  // by number of the group, then what was named and is kept in step by marks
+  std::uint64_t digest = 0;     // of all the user's large groups
+  ConversationId next_after;    // not empty: there are more behind this one
 };
 
 /// One item of a device's vector of large groups.

@@ -108,8 +108,9 @@ Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, con
   return {};
 }
 
+/// Whoever names himself knows.
 bool mentions(const Entry& entry, const UserId& user) {
-  return std::ranges::find(entry.mentions, user) != entry.mentions.end();
+  return user != entry.sender && std::ranges::find(entry.mentions, user) != entry.mentions.end();
 }
 
 /// What sending changes in the sender's own row; whether it changed his read state.
@@ -146,7 +147,8 @@ Notice tell_large(Draft& draft, const ConversationId& id, const std::shared_ptr<
   notice.large = true;
   const bool sender_reads = note_own(draft, id, *entry);
   std::vector<UserId> told = entry->mentions;
-  if (sender_reads && !mentions(*entry, entry->sender)) told.push_back(entry->sender);
+  std::erase(told, entry->sender);
+  if (sender_reads) told.push_back(entry->sender);
   std::ranges::sort(told);
   const auto repeated = std::ranges::unique(told);
   told.erase(repeated.begin(), repeated.end());
@@ -241,8 +243,8 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   draft.writes().dedup.emplace_back(keys.front(), DedupRecord{stored->seq, content});
 
   note_mention_of_all(draft, id, *stored);
-  Notice notice = conversation->large ? tell_large(draft, id, stored)
-                                      : tell_members(draft, *conversation, stored, parsed.self());
+  Notice notice =
+      conversation->large ? tell_large(draft, id, stored) : tell_members(draft, *conversation, stored, parsed.self());
   if (planted(Fault::late_fan_out)) tell_who_left(draft, id, *stored, notice);
   SentReply reply{id, stored->seq, stored->server_time, stored->state, false};
   std::vector<Notice> notices;

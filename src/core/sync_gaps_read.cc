@@ -14,15 +14,28 @@ namespace {
 
 constexpr std::uint64_t kMessagesMax = 2'000;  // a page
 
+/// Visits the large groups whose log has gone on since the cursor, which no mark tells.
+template <typename Visit>
+void large_changed_since(const SyncRun& run, Visit visit) {
+  if (run.view.user(run.query.user).large_groups == 0) return;
+  run.view.large_groups(run.query.user, ConversationId(), [&](const ConversationId& id) {
+    const std::optional<Entry> last = run.view.entry(id, run.view.line(id).seq);
+    if (last && last->round > run.low_round) visit(id);
+    return true;
+  });
+}
+
 /// The conversations that changed since the cursor, from `resume` on, in order of their ids; at most `most`. A row
 /// that changed again during the run has a mark above p0 by now and may still hold entries from before: it counts.
 std::set<ConversationId> changed_from(const SyncRun& run, const ConversationId& resume, std::size_t most) {
   std::set<ConversationId> ids;
-  run.view.changed_since(run.query.user, run.low, [&](const ConversationId& id) {
+  const auto take = [&](const ConversationId& id) {
     if (id < resume || (ids.size() == most && id > *ids.rbegin())) return;
     ids.insert(id);
     if (ids.size() > most) ids.erase(std::prev(ids.end()));
-  });
+  };
+  run.view.changed_since(run.query.user, run.low, take);
+  large_changed_since(run, take);
   return ids;
 }
 

@@ -179,9 +179,9 @@ class TestView final : public View {
   void members(const ConversationId& id, const Member& after,
                const std::function<bool(const Member&)>& visit) override {
     const auto* all = read() ? find(members_, id) : nullptr;
-    if (all) walk(all->upper_bound({after.join, after.user}), all->end(), Direction::up, [&](const auto& each) {
-      return visit(each.second);
-    });
+    if (all)
+      walk(all->upper_bound({after.join, after.user}), all->end(), Direction::up,
+           [&](const auto& each) { return visit(each.second); });
   }
   void large_groups(const UserId& user, const ConversationId& after,
                     const std::function<bool(const ConversationId&)>& visit) override {

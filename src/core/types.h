@@ -73,7 +73,7 @@ struct ConfigChange {
   std::string title = {};                            // empty: as it was
   std::optional<GroupPolicy> policy = std::nullopt;  // all of it, as it is from here on
   std::optional<std::string> data = std::nullopt;
-  bool dissolved = false;  // it is the last entry, and ends the period of everybody in it
+  bool dissolved = false;                    // it is the last entry, and ends the period of everybody in it
   std::optional<bool> large = std::nullopt;  // how its members are kept in step from here on
   bool operator==(const ConfigChange&) const = default;
 };
@@ -227,11 +227,11 @@ struct UserHead {
   std::int64_t sort_time = 0;  // the last given in small conversations
   std::uint32_t epoch = 1;     // store epoch of the last mark
   std::int64_t created_at = 0;
-  std::string level;           // set by the admin API, or empty: the token's
-  Mark object_mark;            // last change of an object that is no conversation
-  std::uint32_t blocked = 0;   // how many users may not write to him
+  std::string level;               // set by the admin API, or empty: the token's
+  Mark object_mark;                // last change of an object that is no conversation
+  std::uint32_t blocked = 0;       // how many users may not write to him
   std::uint32_t large_groups = 0;  // how many of his rows are `large`
-  Mark tombstones_dropped_to;  // who has not come further begins anew: what was taken away since is forgotten
+  Mark tombstones_dropped_to;      // who has not come further begins anew: what was taken away since is forgotten
   // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
   std::int64_t logged_out_at = 0;
   std::int64_t forgotten_at = 0;

@@ -50,8 +50,7 @@ class CommitState final : public View {
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
-  void members(const ConversationId& id, const Member& after,
-               const std::function<bool(const Member&)>& visit) override;
+  void members(const ConversationId& id, const Member& after, const std::function<bool(const Member&)>& visit) override;
   void large_groups(const UserId& user, const ConversationId& after,
                     const std::function<bool(const ConversationId&)>& visit) override;
   UserHead user(const UserId& user) override;
@@ -135,8 +134,8 @@ class CommitState final : public View {
   std::map<std::string, UserConversation> completed_;  // by key: rows of large groups as they stand now
   /// By conversation, joining and user; nothing: gone.
   std::map<std::tuple<ConversationId, Seq, UserId>, std::optional<Role>> round_large_members_;
-  std::map<std::string, bool> round_large_groups_;                      // by key; false: no longer
-  std::map<std::string, Mark> round_tombstones_;                        // by key
+  std::map<std::string, bool> round_large_groups_;  // by key; false: no longer
+  std::map<std::string, Mark> round_tombstones_;    // by key
   std::set<std::string> round_dropped_tombstones_;
   std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased

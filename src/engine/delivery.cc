@@ -219,8 +219,7 @@ void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry
     const bool own = session->user->id == notice.entry->sender;
     ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();
     offer_entry(*session, ref);
-    if (!session->pending.empty() && (offered.empty() || offered.back() != session->id))
-      offered.push_back(session->id);
+    if (!session->pending.empty() && (offered.empty() || offered.back() != session->id)) offered.push_back(session->id);
   }
   if (const auto group = groups_.find(notice.conversation); group != groups_.end()) {
     group->second.head = notice.entry->seq;

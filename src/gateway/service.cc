@@ -454,7 +454,8 @@ void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer 
 void Service::heads(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   HeadsQuery query = heads_from(request.heads());
   if (request.has_focus()) {
-    if (caller.link == 0) return answer(fail(ErrorCode::MALFORMED, "operation", "Only a link can have something open."));
+    if (caller.link == 0)
+      return answer(fail(ErrorCode::MALFORMED, "operation", "Only a link can have something open."));
     if (static_cast<std::size_t>(request.focus().conversation_ids_size()) > kFocusMax)
       return answer(
           fail(ErrorCode::LIMIT_REACHED, "conversation_ids", "At most " + std::to_string(kFocusMax) + " at a time."));
@@ -465,9 +466,8 @@ void Service::heads(const Caller& caller, const pb::ClientFrame& request, Answer
   read(
       caller,
       [this, query = std::move(query)](StoreView& view) {
-        return framed(read_heads(view, engine_.params(), query), [](pb::ServerFrame& frame, const HeadsPage& page) {
-          to_pb(page, *frame.mutable_heads());
-        });
+        return framed(read_heads(view, engine_.params(), query),
+                      [](pb::ServerFrame& frame, const HeadsPage& page) { to_pb(page, *frame.mutable_heads()); });
       },
       std::move(answer));
 }

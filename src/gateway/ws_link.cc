@@ -137,11 +137,10 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   caller_ = {.user = principal->user, .device = login->device, .install = login->install, .link = id_};
   links_.joined(*this);
   expires_ms_ = principal->expires_at_ms;
-  links_.service().engine().submit(*login,
-                                   [alive = alive_, id = frame.id(), cursor = login->cursor,
-                                    digest = *digest](Result<Reply> reply) {
-                                     if (WsLink* link = *alive) link->welcome(id, cursor, digest, std::move(reply));
-                                   });
+  links_.service().engine().submit(
+      *login, [alive = alive_, id = frame.id(), cursor = login->cursor, digest = *digest](Result<Reply> reply) {
+        if (WsLink* link = *alive) link->welcome(id, cursor, digest, std::move(reply));
+      });
 }
 
 void WsLink::welcome(std::uint64_t id, const Cursor& cursor, std::uint64_t large_digest, Result<Reply> reply) {

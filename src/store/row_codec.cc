@@ -421,8 +421,8 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
 }
 
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
-//         varint(blocked) varint(large_groups) varint(tombstones_dropped_to) svarint(logged_out_at) svarint(forgotten_at)
-//         svarint(deleted_at) count { row varint(stored_head_mark) varint(stored_state_mark) }
+//         varint(blocked) varint(large_groups) varint(tombstones_dropped_to) svarint(logged_out_at)
+//         svarint(forgotten_at) svarint(deleted_at) count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;
   bytes.reserve(64 + user.block.size() * 64);

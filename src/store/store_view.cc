@@ -227,12 +227,11 @@ void StoreView::touches(const ConversationId& id, Seq after, Seq to, Direction d
 }
 
 void StoreView::left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) {
-  const auto done =
-      snapshot_->scan(Table::conversations, keys::leave(id, from), keys::leaves_end(id),
-                      [&](std::string_view, std::string_view value) {
-                        visit(UserId(value));
-                        return true;
-                      });
+  const auto done = snapshot_->scan(Table::conversations, keys::leave(id, from), keys::leaves_end(id),
+                                    [&](std::string_view, std::string_view value) {
+                                      visit(UserId(value));
+                                      return true;
+                                    });
   if (!done) fail_with(done.error());
 }
 

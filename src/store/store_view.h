@@ -30,8 +30,7 @@ class StoreView final : public View {
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
-  void members(const ConversationId& id, const Member& after,
-               const std::function<bool(const Member&)>& visit) override;
+  void members(const ConversationId& id, const Member& after, const std::function<bool(const Member&)>& visit) override;
   void large_groups(const UserId& user, const ConversationId& after,
                     const std::function<bool(const ConversationId&)>& visit) override;
   UserHead user(const UserId& user) override;
@@ -94,7 +93,7 @@ class StoreView final : public View {
   std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
   std::unordered_map<ConversationId, Seq> stands_at_;  // heads that rows told of: near the end of the log, or at it
   std::unordered_map<const UserConversation*, UserConversation> completed_;  // of large groups
-  std::unordered_map<std::string, std::optional<UserConversation>> rows_;  // by key, as they stand in `objects`
+  std::unordered_map<std::string, std::optional<UserConversation>> rows_;    // by key, as they stand in `objects`
 };
 
 /// What a client is told of a read that failed. What is wrong with the disk is for the operator: it goes to the log.

@@ -62,7 +62,8 @@ struct History {
   std::uint32_t limit = 0;
 };
 
-/// How do these large groups stand? `known` is all that is held in (after, through], or with `only` what is asked about.
+/// How do these large groups stand? `known` is all that is held in (after, through], or with `only` what is asked
+/// about.
 struct Heads {
   std::vector<KnownHead> known;
   ConversationId after;
@@ -195,7 +196,8 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
+                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent,
+                            HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

@@ -1,5 +1,5 @@
-// How a device is kept in step with its large groups (design, section 3): a digest of where it stands in them, carried in
-// hello and heartbeat; when it differs, a vector of their heads; and which of them are on the screen.
+// How a device is kept in step with its large groups (design, section 3): a digest of where it stands in them, carried
+// in hello and heartbeat; when it differs, a vector of their heads; and which of them are on the screen.
 #pragma once
 
 #include <map>
@@ -36,11 +36,11 @@ class LargeGroups {
 
   Workspace& ws_;
   Conversations& conversations_;
-  bool comparing_ = false;                          // all heads are to be compared, or are being
-  ConversationId compared_to_;                      // the parts of the vector up to here are done
-  bool asking_ = false;                             // a question is in flight
-  std::map<ConversationId, std::int64_t> wanted_;   // single ones, and not before this
-  std::set<ConversationId> focused_;                // as the server knows it
+  bool comparing_ = false;                         // all heads are to be compared, or are being
+  ConversationId compared_to_;                     // the parts of the vector up to here are done
+  bool asking_ = false;                            // a question is in flight
+  std::map<ConversationId, std::int64_t> wanted_;  // single ones, and not before this
+  std::set<ConversationId> focused_;               // as the server knows it
   Retry retry_;
 };
 

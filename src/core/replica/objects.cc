@@ -118,17 +118,21 @@ bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
     if (!state.stale && object.mark >= item.index_to) return true;
     object.mark = item.index_to;
     state.stale = false;
-  } else if (state.stale || !object.large || entry.seq > object.head_seq + 1) {
+  } else if (state.stale || !object.large) {
     return false;
   }
   if (entry.seq <= object.head_seq) return true;
+  // What the entry does to preview, unread number or membership no summary tells here: the object stays behind, and the
+  // digest shows it, until the server has been asked.
+  const bool ends = entry.config && entry.config->dissolved;
+  const bool follows = entry.seq == object.head_seq + 1 && touches_nothing(entry.kind) && !ends;
+  if (!item.index_to && !follows) return false;
   object.head_seq = entry.seq;
   object.member = true;  // whoever is not gets a summary
   if (entry.config && !entry.config->title.empty()) object.title = entry.config->title;
-  // Where it shows in the list, in unread number or preview, a summary came along; but not in a large group.
-  const bool changes_row = !touches_nothing(entry.kind);
-  if (changes_row) object.touch_seq = entry.seq;
-  if (!entry.countable()) return item.index_to || !changes_row;
+  // Where it shows in the list, in unread number or preview, a summary came along.
+  if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
+  if (!entry.countable()) return true;
   object.top = entry.seq;
   object.removed = false;
   state.local_removed = {};

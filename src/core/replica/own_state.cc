@@ -213,7 +213,9 @@ void OwnState::on_mutated(const MutationItem& item, const MutatedReply& reply) {
   close(*held);
   if (item.kind == MutationKind::clear || item.kind == MutationKind::remove) {
     // Clamped: a place beyond the head, which a restore may have taken back.
-    state.local_cleared = reply.clamped ? std::min(state.local_cleared, reply.cleared) : state.local_cleared;
+    // And what it says holds though a summary of an earlier change may still come.
+    state.local_cleared =
+        reply.clamped ? std::min(state.local_cleared, reply.cleared) : std::max(state.local_cleared, reply.cleared);
     raise_cleared(state, held->notes, reply.cleared);
     conversations_.prune(*held);
   }

@@ -39,7 +39,7 @@ void Replica::greet() {
   // Within a snapshot there is no cursor yet, but an epoch of which rows are held.
   const Cursor cursor = device.pass.snapshot ? Cursor{device.pass.epoch, Mark(), 0} : device.cursor;
   ws_.ask(Hello{device.device, device.install, cursor, device.generation, device.next_mutation, passing_.background(),
-               large_.digest()},
+                large_.digest()},
           std::move(pending));
 }
 
@@ -429,8 +429,8 @@ Outputs Replica::take_outputs() {
 }
 
 bool Replica::settled() const {
-  return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && large_.settled() && marks_.settled() &&
-         own_.settled() && objects_.settled() && mutations_.empty() &&
+  return link_ == LinkState::in_step && index_.held_items() == 0 && conversations_.settled() && large_.settled() &&
+         marks_.settled() && own_.settled() && objects_.settled() && mutations_.empty() &&
          std::ranges::all_of(ws_.pending(), [](const auto& entry) {
            return entry.second.kind == Pending::Kind::heartbeat || entry.second.kind == Pending::Kind::presence;
          });
@@ -441,9 +441,9 @@ std::int64_t Replica::next_tick_ms() const {
   std::int64_t next = ws_.now.steady_ms + kIdleMs;
   for (const auto& [id, pending] : ws_.pending()) next = std::min(next, pending.asked_ms + ws_.options.answer_ms);
   if (!ws_.welcomed) return next;
-  for (const auto& wanted : {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(),
-                             outbox_.next_work_ms(), mutations_.next_work_ms(), passing_.next_work_ms(),
-                             large_.next_work_ms()})
+  for (const auto& wanted :
+       {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(), outbox_.next_work_ms(),
+        mutations_.next_work_ms(), passing_.next_work_ms(), large_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

@@ -204,8 +204,16 @@ class TestServer {
     link.install = hello.install;
     link.welcomed = true;
     link.armed = login.mode == Mode::delta && login.behind == 0 && !hello.cursor.empty();
-    Welcome welcome{login.generation, login.mode,   login.head, login.behind, login.highest_mutation, wall_ms,
-                    link.user,        hello.device, 0,          login.large_digest != hello.large_digest};
+    Welcome welcome{login.generation,
+                    login.mode,
+                    login.head,
+                    login.behind,
+                    login.highest_mutation,
+                    wall_ms,
+                    link.user,
+                    hello.device,
+                    0,
+                    login.large_digest != hello.large_digest};
     link.down.push_back({id, welcome});
     if (!link.armed && login.behind > 0) link.down.push_back({0, Hint{login.head.mark}});
   }

@@ -32,8 +32,10 @@ void expect_anew(Held& held) {
 }  // namespace
 
 Conversations::Conversations(Workspace& workspace, OwnRow own_row) : ws_(workspace), own_row_(std::move(own_row)) {
-  for (const auto& [id, held] : ws_.conversations)
+  for (auto& [id, held] : ws_.conversations) {
     if (held.state.epoch != ws_.epoch().number) jumps_wanted_.insert(id);
+    bound_ranges(held);  // what parted ranges and showed nothing is not stored
+  }
 }
 
 void Conversations::begin_anew() {
@@ -57,6 +59,7 @@ void Conversations::begin_rollback() {
   for (auto& [id, held] : ws_.conversations) {
     ws_.edit(held);
     expect_anew(held);
+    bound_ranges(held);  // what parted ranges and showed nothing is not known any more
     jumps_wanted_.insert(id);
   }
 }

@@ -15,7 +15,8 @@ constexpr std::uint64_t kConnectionsMax = (1U << 21) - 1;
 bool shown_differs(const Change& a, const Change& b) {
   return a.sort_time != b.sort_time || a.top != b.top || a.head_seq != b.head_seq || a.member != b.member ||
          a.role != b.role || a.title != b.title || a.preview != b.preview || a.cleared != b.cleared ||
-         a.mentions != b.mentions || a.all_mentioned_at != b.all_mentioned_at || a.removed != b.removed || a.muted_until != b.muted_until || a.pinned_at != b.pinned_at;
+         a.mentions != b.mentions || a.all_mentioned_at != b.all_mentioned_at || a.removed != b.removed ||
+         a.muted_until != b.muted_until || a.pinned_at != b.pinned_at;
 }
 
 bool unread_differs(const Change& a, const Change& b) {
