@@ -268,12 +268,14 @@ TEST_P(Groups, LimitsOfAGroup) {
   const pb::ServerFrame full = create(a, many);
   ASSERT_TRUE(full.has_group()) << full.ShortDebugString();
   EXPECT_EQ(full.group().members_size(), 200);
-  EXPECT_EQ(code_of(add(a, full.group().conversation_id(), user("one more"))), "LIMIT_REACHED");
-  many.push_back(user("one more"));
-  EXPECT_EQ(code_of(create(a, many)), "LIMIT_REACHED");
+  EXPECT_FALSE(full.group().large());
+  for (int i = 200; i <= 1'001; ++i) many.push_back(user("m" + std::to_string(i)));
+  EXPECT_EQ(code_of(create(a, many)), "LIMIT_REACHED") << "more than one call may name";
   EXPECT_TRUE(send_in(a, full.group().conversation_id(), "to all").has_sent());
   WsClient last = device("m199");
   EXPECT_EQ(last.conversation(full.group().conversation_id()).unread(), 1U);
+  const pb::ServerFrame grown = add(a, full.group().conversation_id(), user("one more"));
+  EXPECT_TRUE(grown.group().large()) << grown.ShortDebugString();
   EXPECT_EQ(code_of(create(a, {""})), "MALFORMED");
   EXPECT_EQ(code_of(create(a, {"group"})), "MALFORMED");
 }

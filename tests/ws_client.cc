@@ -179,6 +179,9 @@ void WsClient::take(std::string_view payload) {
     case pb::ServerFrame::kPresence:
       presence.insert(presence.end(), frame->presence().states().begin(), frame->presence().states().end());
       return;
+    case pb::ServerFrame::kHeadNotice:
+      head_notices.push_back(frame->head_notice());
+      return;
     case pb::ServerFrame::kEphemeral:
       ephemerals.push_back(frame->ephemeral());
       return;
@@ -197,7 +200,7 @@ void WsClient::take_push(const pb::Push& push) {
   push_frames.push_back(static_cast<std::size_t>(push.items_size()));
   for (const pb::PushItem& item : push.items()) {
     pushed.push_back(item);
-    if (!follow_pushes || item.index_after() != cursor_.mark()) continue;
+    if (!follow_pushes || item.index_to() == 0 || item.index_after() != cursor_.mark()) continue;
     cursor_.set_mark(item.index_to());
     cursor_.set_round(item.round());
   }

@@ -94,6 +94,7 @@ class WsClient {
   std::vector<std::size_t> push_frames;
   std::vector<std::uint64_t> hints;
   std::vector<pb::Kick> kicks;
+  std::vector<pb::HeadNotice> head_notices;
   std::vector<pb::PresenceState> presence;
   std::vector<pb::Ephemeral> ephemerals;
   /// Errors that answer no request of ours (id 0).

@@ -264,6 +264,10 @@ void Link::take_welcome(const v1::Welcome& welcome) {
 void Link::take_push(const v1::Push& push) {
   if (unacknowledged_ == 0) waiting_since_ns_ = now_ns();
   for (const pb::PushItem& item : push.items()) {
+    if (item.index_to() == 0) {  // of a large group: it has no place in the index
+      if (on_item) on_item(item);
+      continue;
+    }
     if (item.index_to() > plan_.position.mark) {
       plan_.position.mark = item.index_to();
       plan_.position.round = item.round();

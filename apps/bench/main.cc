@@ -33,6 +33,7 @@ constexpr Work kWorks[] = {
     {"backlog", "10,000 messages came while away: first screen, first 50, all", work_backlog, true},
     {"idle", "memory of 10,000 idle connections", work_idle, true},
     {"history", "history pages from 100,000 messages in a store of 1,000,000", work_history, true},
+    {"groups", "groups of 100 to 100,000 members: joining, sending, coming back, reading", work_groups, true},
     {"raw", "what RocksDB alone reaches on this disk", work_raw, false},
 };
 

@@ -15,6 +15,8 @@ Result<void> work_send(const Options& options, Report& report);
 Result<void> work_backlog(const Options& options, Report& report);
 /// Pages of history from a large conversation in a large store.
 Result<void> work_history(const Options& options, Report& report);
+/// Groups of 100 to 100,000 members: joining, sending, coming back, reading.
+Result<void> work_groups(const Options& options, Report& report);
 /// Memory of idle connections.
 Result<void> work_idle(const Options& options, Report& report);
 /// What RocksDB alone reaches on this disk.

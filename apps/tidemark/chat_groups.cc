@@ -134,6 +134,9 @@ std::string ChatSession::members_of(const std::string& group) const {
   if (answer.empty() || !read_answer(answer, found)) return trouble;
   std::string all;
   for (const v1::GroupMember& member : found.members()) all += (all.empty() ? "" : ", ") + member_text(member);
+  const std::uint64_t others =
+      found.member_count() - std::min<std::uint64_t>(found.member_count(), found.members_size());
+  if (found.large() && others > 0) all += fmt::format(" and {} more", others);
   return found.dissolved() ? "this group has ended; in it were " + all : all;
 }
 

@@ -22,6 +22,8 @@ struct SendFlags {
   std::string id;
   std::string type;
   std::uint64_t reply_to = 0;
+  std::vector<std::string> mentions;
+  bool mention_all = false;
   bool conversation = false;
   bool json = false;
 };
@@ -43,6 +45,15 @@ std::string request_of(const SendFlags& flags) {
   field("client_msg_id", flags.id.empty() ? make_uuid_v7(clock.wall_ms(), dice) : flags.id);
   out += fmt::format(",\"client_time\":{}", clock.wall_ms());
   if (flags.reply_to != 0) out += fmt::format(",\"reply_to\":{}", flags.reply_to);
+  if (flags.mention_all) out += ",\"mention_all\":true";
+  if (!flags.mentions.empty()) {
+    out += ",\"mentions\":[";
+    for (const std::string& user : flags.mentions) {
+      if (out.back() != '[') out += ',';
+      write_json_string(user, out);
+    }
+    out += ']';
+  }
   std::string body;
   std::swap(out, body);
   out = "{";
@@ -75,6 +86,11 @@ void add_send(CLI::App& app, Run& chosen) {
   command->add_option("--reply-to", flags->reply_to, "Number of the message that this answers")
       ->check(whole_number(1))
       ->type_name("SEQ");
+  command->add_option("--mention", flags->mentions, "A member of the group who is meant; may be given again")
+      ->type_name("USER")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--mention-all", flags->mention_all, "Everybody in the conversation is meant");
   command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
   command->add_flag("--json", flags->json, "Print the server's answer as it is");
   command->callback([flags, &chosen] { chosen = [flags] { return run_send(*flags); }; });

@@ -12,7 +12,10 @@ namespace {
 class TestPort final : public DeliveryPort {
  public:
   void push(SessionId session, std::span<const PushRef> items) override {
-    for (const PushRef& ref : items) pushed[session].push_back(ref.item.index_to.value);
+    for (const PushRef& ref : items) {
+      pushed[session].push_back(ref.item.index_to.value);
+      texts[session].push_back(ref.item.entry ? ref.item.entry->body.text : "");
+    }
     ++frames[session];
   }
   void hint(SessionId session, Mark head) override { hints[session].push_back(head.value); }
@@ -24,6 +27,7 @@ class TestPort final : public DeliveryPort {
   bool blocked(SessionId session) const override { return blocked_sessions.contains(session); }
 
   std::map<SessionId, std::vector<std::uint64_t>> pushed;
+  std::map<SessionId, std::vector<std::string>> texts;
   std::map<SessionId, int> frames;
   std::map<SessionId, std::vector<std::uint64_t>> hints;
   std::map<SessionId, LinkEnd> ended;
@@ -200,6 +204,153 @@ TEST_F(DeliveryTest, users_without_links_are_forgotten_after_a_while) {
 }
 
 /// Keeps what frames would be made of.
+// ---------------------------------------------------------------------------------------------- large groups
+
+class LargeDelivery : public DeliveryTest {
+ protected:
+  void come(SessionId session, const std::string& user, std::vector<ConversationId> groups, bool foreground = true) {
+    LoginReply login;
+    login.mode = Mode::delta;
+    login.large_groups = std::move(groups);
+    delivery_.attach({session, UserId(user), DeviceId("d"), login, Mark(), foreground}, now_);
+  }
+  Notice said(const ConversationId& group, std::uint64_t seq, const std::string& by) {
+    auto entry = std::make_shared<Entry>();
+    entry->seq = Seq(seq);
+    entry->sender = UserId(by);
+    entry->client_msg_id = "id";
+    entry->body.text = "x";
+    Notice notice{group, entry, 1, {}};
+    notice.large = true;
+    return notice;
+  }
+  void say(const ConversationId& group, std::uint64_t seq, const std::string& by = "z") {
+    delivery_.publish({said(group, seq, by)}, now_);
+  }
+  /// Told of by a change that touches the user's index.
+  void leaves(const ConversationId& group, std::uint64_t seq, const std::string& user) {
+    Notice notice = said(group, seq, user);
+    Receiver leaver{UserId(user), Mark(0), Mark(1), 0, false, {}};
+    leaver.large = false;
+    notice.receivers = {leaver};
+    delivery_.publish({notice}, now_);
+  }
+  void second() { delivery_.tick(now_ += 1'000); }
+
+  const ConversationId g{"group_1"};
+  const ConversationId h{"group_2"};
+};
+using LargeDeliveryConformance = LargeDelivery;
+
+TEST_F(LargeDeliveryConformance, S94_one_notice_a_second_in_the_foreground_and_bodies_to_who_has_it_open) {
+  come(1, "open", {g});
+  come(2, "there", {g});
+  come(3, "away", {g}, false);
+  come(4, "stranger", {h});
+  delivery_.focus(1, {g});
+  for (std::uint64_t seq = 1; seq <= 1'000; ++seq) say(g, seq);
+  EXPECT_EQ(port_.pushed[1].size(), 1'000U);
+  EXPECT_TRUE(port_.pushed[2].empty());
+  EXPECT_TRUE(port_.heads_told.empty()) << "not before the second is over";
+  second();
+  EXPECT_EQ(port_.heads_told[2], (std::vector<KnownHead>{{g, Seq(1'000)}}));
+  EXPECT_FALSE(port_.heads_told.contains(1)) << "it has them all";
+  EXPECT_FALSE(port_.heads_told.contains(3));
+  EXPECT_FALSE(port_.heads_told.contains(4));
+  second();
+  EXPECT_EQ(port_.heads_told[2].size(), 1U) << "nothing new, no notice";
+}
+
+TEST_F(LargeDelivery, TheSendersOtherDevicesAreToldAtOnce) {
+  come(1, "z", {g});
+  say(g, 1);
+  EXPECT_EQ(port_.pushed[1], (std::vector<std::uint64_t>{0})) << "an entry without a place in the index";
+  second();
+  EXPECT_TRUE(port_.ended.empty()) << "it is not waited for an ack of it";
+}
+
+TEST_F(LargeDelivery, EntriesOfItAreNotWaitedFor) {
+  come(1, "open", {g});
+  delivery_.focus(1, {g});
+  say(g, 1);
+  for (int i = 0; i < 60; ++i) second();
+  EXPECT_EQ(port_.pushed[1].size(), 1U);
+  EXPECT_TRUE(port_.ended.empty());
+}
+
+TEST_F(LargeDelivery, WhoLeavesIsPushedNothingMore) {
+  come(1, "b", {g});
+  delivery_.focus(1, {g});
+  say(g, 1);
+  leaves(g, 2, "b");
+  say(g, 3);
+  EXPECT_EQ(port_.pushed[1], (std::vector<std::uint64_t>{0, 1})) << "his leaving is the last";
+  second();
+  EXPECT_TRUE(port_.heads_told.empty());
+  EXPECT_FALSE(delivery_.in_large_groups(1));
+}
+
+TEST_F(LargeDelivery, WhatABlockedSocketMissedIsMadeUpForByANotice) {
+  come(1, "open", {g});
+  delivery_.focus(1, {g});
+  port_.blocked_sessions[1] = true;
+  for (std::uint64_t seq = 1; seq <= 60; ++seq) say(g, seq);
+  EXPECT_EQ(port_.hints[1].size(), 1U) << "a full queue becomes a hint";
+  EXPECT_TRUE(port_.pushed[1].empty());
+  port_.blocked_sessions.clear();
+  second();
+  EXPECT_EQ(port_.heads_told[1], (std::vector<KnownHead>{{g, Seq(60)}}));
+}
+
+TEST_F(LargeDelivery, ADeviceThatPullsMissesNothingForGood) {
+  come(1, "open", {g});
+  delivery_.focus(1, {g});
+  delivery_.pulling(1);
+  say(g, 1);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  second();
+  EXPECT_EQ(port_.heads_told[1], (std::vector<KnownHead>{{g, Seq(1)}}));
+}
+
+TEST_F(LargeDelivery, WhatWasTakenBackIsPushedToNobody) {
+  come(1, "open", {g});
+  delivery_.focus(1, {g});
+  port_.blocked_sessions[1] = true;
+  say(g, 1);
+  Notice recall = said(g, 2, "z");
+  auto dead = std::make_shared<Entry>();
+  dead->seq = Seq(1);
+  dead->state = MessageState::recalled;
+  recall.dead = dead;
+  delivery_.publish({recall}, now_);
+  port_.blocked_sessions.clear();
+  delivery_.unblocked(1, now_);
+  ASSERT_EQ(port_.texts[1].size(), 2U);
+  EXPECT_EQ(port_.texts[1][0], "");
+}
+
+TEST_F(LargeDelivery, ManyWhoAreToldAtOnceAskOverATime) {
+  for (SessionId id = 1; id <= 9'000; ++id) come(id, "u" + std::to_string(id), {g});
+  say(g, 1);
+  second();
+  EXPECT_EQ(port_.spread, 2'000) << "4,000 a second";
+}
+
+TEST_F(LargeDelivery, WhatBecomesLargeWhileItIsOpenIsPushedFromThenOn) {
+  come(1, "b", {});
+  delivery_.focus(1, {g});
+  say(g, 1);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  Notice grown = said(g, 2, "a");
+  grown.large = false;
+  Receiver member{UserId("b"), Mark(0), Mark(1), 0, false, {}};
+  member.large = true;
+  grown.receivers = {member};
+  delivery_.publish({grown}, now_);
+  say(g, 3);
+  EXPECT_EQ(port_.pushed[1], (std::vector<std::uint64_t>{1, 0}));
+}
+
 class TextPort final : public DeliveryPort {
  public:
   void push(SessionId, std::span<const PushRef> items) override {

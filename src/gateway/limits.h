@@ -72,9 +72,11 @@ struct Limits {
   std::int64_t tombstone_ms = 7'776'000'000;
 
   // Groups.
-  /// Members of a group -> LIMIT_REACHED.
+  /// Members up to which a group is small. A larger one is large, so there is no error.
   std::int64_t small_max = 200;
+  /// Members of a group -> LIMIT_REACHED.
   std::int64_t large_max = 200'000;
+  /// Users named in one call about a group -> LIMIT_REACHED.
   std::int64_t members_per_call = 1'000;
   /// A group's title in UTF-8 bytes -> OUT_OF_RANGE.
   std::int64_t title_bytes_max = 256;

@@ -239,7 +239,8 @@ ChatScreen draw_chat(const ChatState& state, int width, int height) {
 ConversationLine conversation_line(const Change& conversation, std::int64_t now_ms, std::int64_t utc_offset_s) {
   return {.id = conversation.conversation,
           .name = conversation_name(conversation),
-          .unread = unread_text(conversation.unread, conversation.unread_flag),
+          .unread = (conversation.mentions > 0 || conversation.all_mentioned_at ? "@" : "") +
+                    unread_text(conversation.unread, conversation.unread_flag),
           .time = short_time(conversation.sort_time, now_ms, utc_offset_s),
           .preview = preview_text(conversation)};
 }

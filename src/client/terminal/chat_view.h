@@ -18,7 +18,7 @@ namespace tidemark::terminal {
 struct ConversationLine {
   ConversationId id = {};
   std::string name = {};
-  std::string unread = {};  // as unread_text says it, "" when nothing is
+  std::string unread = {};  // as unread_text says it, with @ before it when the user is meant, "" when nothing is
   std::string time = {};
   std::string preview = {};
   bool open = false;

@@ -180,6 +180,12 @@ TEST(ChatLines, TheListNamesGroupsByTitleAndPeopleByTheirName) {
   ConversationLine line = conversation_line(change, change.sort_time, 0);
   EXPECT_EQ(line.name, "ben");
   EXPECT_EQ(line.unread, "999+");
+  change.mentions = 1;
+  EXPECT_EQ(conversation_line(change, 0, 0).unread, "@999+");
+  change.mentions = 0;
+  change.all_mentioned_at = Seq(7);
+  EXPECT_EQ(conversation_line(change, 0, 0).unread, "@999+");
+  change.all_mentioned_at = {};
   EXPECT_EQ(line.preview, "two lines…");
   change.kind = ConversationKind::group;
   change.title = "午饭";

@@ -46,6 +46,7 @@ std::string config_text(const Entry& entry, const ConfigChange& change) {
   if (change.dissolved) return entry.sender.value + " dissolved the group";
   if (!change.title.empty()) return entry.sender.value + " named the group " + change.title;
   if (change.policy) return entry.sender.value + " changed who may do what";
+  if (change.large) return *change.large ? "this is a large group now" : "this is a small group again";
   return entry.sender.value + " changed the group";
 }
 
