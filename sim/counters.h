@@ -16,6 +16,7 @@ namespace tidemark::sim {
   X(conflicts, "ids used again for another text, refused")                       \
   X(expired_ids, "ids that came too late, refused")                              \
   X(reads, "read pointers moved by a user")                                      \
+  X(reads_beyond, "read pointers beyond the last entry, moved back to it")       \
   X(replies, "messages that answer another")                                     \
   X(recalls, "messages taken back by their author")                              \
   X(edits, "messages edited by their author")                                    \
@@ -60,6 +61,7 @@ namespace tidemark::sim {
   X(full_links, "links that read no further before they had answered")           \
   X(kicks, "sessions ended by the server")                                       \
   X(logouts, "devices logged out or removed")                                    \
+  X(users_deleted, "users deleted for good")                                     \
   X(made_room, "devices that had to make room for another")                      \
   X(server_crashes, "crashes of the server between two steps")                   \
   X(crashes_before_sync, "crashes in the midst of a commit, unsynced rows lost") \

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "client/link.h"
+#include "tidemark.pb.h"
 #include "wire/convert_client.h"
+#include "wire/dialect.h"
 
 namespace tidemark::sim {
 
@@ -255,6 +257,26 @@ void SimDevice::wake_up() {
   tell("is opened again");
   lose_connection();
   connect_at_once();
+}
+
+bool SimDevice::log_out(bool comes_back) {
+  using replica::LinkState;
+  if (!connection_ || (replica_->link() != LinkState::catching_up && replica_->link() != LinkState::in_step))
+    return false;
+  tell(comes_back ? "logs out and comes back" : "logs out");
+  run_.hit(Counter::logouts);
+  pb::ClientFrame frame;
+  frame.mutable_logout();
+  std::string bytes;
+  encode_client_frame(dialect_, frame, bytes);
+  connection_->device_send(bytes);
+  if (!comes_back) return true;
+  ++connections_;
+  asked_.clear();
+  run_.timeline.after(run_.dice.skewed(0, 5'000), [old = std::exchange(connection_, nullptr)] { old->device_close(); });
+  act([this](replica::Replica& replica) { replica.on_disconnected(now()); });
+  if (up() && may_connect()) connect_in(0);
+  return true;
 }
 
 std::string SimDevice::waits_for() const {

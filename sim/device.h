@@ -57,6 +57,9 @@ class SimDevice {
   void set_offline(bool offline);
   /// After a kick for good or a refusal: the user opens the app again.
   void wake_up();
+  /// Its user logs out; if he `comes_back` at once, on a new link, what he said on the old one may be late. False: it
+  /// has no session to end.
+  bool log_out(bool comes_back);
   bool up() const { return replica_ != nullptr; }
   bool offline() const { return offline_; }
   bool connected() const { return connection_ != nullptr; }

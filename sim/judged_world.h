@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/device.h"
@@ -61,6 +62,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   /// Reads all bodies that are new to the user, page by page.
   void run_bot(const UserId& user);
   void look_at_log();
+  /// The device's user has asked on its present link to be logged out.
+  void note_logout(const SimDevice& device);
 
   /// Once everybody has arrived: all in step, all as the logs have it, and new devices the same as old ones.
   void check_arrived();
@@ -74,6 +77,9 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   std::vector<UserId> users_;  // who are judged
   std::list<SimDevice> devices_;
   std::set<const SimDevice*> thrown_away_;  // nobody waits for these
+  enum class Deletion : std::uint8_t { begun, done };
+  std::map<UserId, Deletion> deleted_;          // users who are none any more
+  std::map<UserId, int> logged_out_by_others_;  // commands under way that end sessions of the user
   std::map<const SimDevice*, Seen> seen_;
   LogBook book_;
   MemoryJudge memory_{run_};
@@ -84,6 +90,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   bool knows_of_restores(const SimDevice& device, const ConversationId& id) const;
   void forget_texts(const ConversationId& id, Seq seq);
   void check_sessions(const Outcome& outcome);
+  void check_ended(const EndedSession& ended) const;
+  void check_deleted() const;
   void check_notice(const Notice& notice, const std::set<UserId>& told);
   void check_stored(const SimDevice& device, const replica::StoredRow& row);
   void check_object(const SimDevice& device, const Change& object);
@@ -94,8 +102,9 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void check_device(const SimDevice& device);
   void check_bot(const UserId& user);
 
-  std::set<std::pair<UserId, DeviceId>> live_;  // devices with a session
-  OwnBook own_;                                 // as of the last round published
+  std::set<std::pair<UserId, DeviceId>> live_;                         // devices with a session
+  std::set<std::tuple<UserId, DeviceId, std::uint64_t>> logging_out_;  // sessions that asked for their end, ever
+  OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
   OwnBook own_before_;  // and of the one before it
   std::map<UserId, Cursor> bot_cursors_;

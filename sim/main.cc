@@ -115,6 +115,11 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"fenced_link_commits", tidemark::Fault::fenced_link_commits},
     {"late_fan_out", tidemark::Fault::late_fan_out},
     {"one_visible_from", tidemark::Fault::one_visible_from},
+    {"late_logout", tidemark::Fault::late_logout},
+    {"edit_revives", tidemark::Fault::edit_revives},
+    {"unread_counted", tidemark::Fault::unread_counted},
+    {"read_beyond_head", tidemark::Fault::read_beyond_head},
+    {"cursor_over_dropped", tidemark::Fault::cursor_over_dropped},
 };
 #endif
 

@@ -12,6 +12,8 @@ using replica::History;
 using replica::Sync;
 using replica::SyncAnswer;
 using replica::Welcome;
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
@@ -59,6 +61,51 @@ TEST(Conformance, S21_empty_delta) {
   EXPECT_FALSE(answer.page.more);
   EXPECT_THAT(answer.page.changes, IsEmpty());
   EXPECT_LT(wire.bytes().size(), 100U);
+}
+
+TEST(Conformance, S22_cursor_older_than_the_tombstone_floor) {
+  Scenario s([](Plan& plan) { plan.config.limits.tombstone_ms = 6 * kHourMs; });
+  const ConversationId gone = s.group("A", {"B"});
+  const ConversationId gone_too = s.group("A", {"B"});
+  Phone& b1 = s.phone("B1");
+  Phone& b2 = s.phone("B2");
+  const auto post_up_to = [&](Mark mark) {
+    s.posts("A", "B", static_cast<int>(mark - b2.cursor()));
+    s.quiet();
+    ASSERT_EQ(b2.cursor(), mark);
+  };
+  post_up_to(Mark(900));
+  b1.goes_offline();
+  b1.forget();
+  ASSERT_EQ(b1.cursor(), Mark(900));
+  ASSERT_EQ(b1.shows(gone).head_seq, b2.shows(gone).head_seq) << "it holds the group";
+  post_up_to(Mark(949));
+  b2.device().remove(gone);
+  s.quiet();
+  ASSERT_EQ(b2.cursor(), Mark(950));
+  post_up_to(Mark(999));
+  b2.device().remove(gone_too);
+  s.quiet();
+  ASSERT_EQ(b2.cursor(), Mark(1'000));
+  b2.goes_offline();
+  b2.forget();
+  // The tombstones are forgotten, the younger one last.
+  for (int hour = 0; hour < 9; ++hour) {
+    s.pass(kHourMs);
+    s.post("A", "C", "time goes by");
+  }
+  s.post("A", "B", "the 1001st");
+  s.pass(1'000);
+
+  for (Phone* phone : {&b1, &b2}) phone->comes_online();
+  s.quiet();
+  EXPECT_THAT(b1.got<Welcome>(), ElementsAre(Field(&Welcome::mode, Mode::reset)));
+  EXPECT_THAT(b2.got<Welcome>(), ElementsAre(Field(&Welcome::mode, Mode::delta))) << "it stood at the floor";
+  for (Phone* phone : {&b1, &b2}) {
+    EXPECT_EQ(phone->cursor(), Mark(1'001));
+    EXPECT_THAT(phone->store().conversations(), SizeIs(1)) << "the groups are gone";
+    EXPECT_EQ(phone->shows(kChat).preview.text, "the 1001st");
+  }
 }
 
 TEST(Conformance, S23_snapshot_while_conversations_bubble) {

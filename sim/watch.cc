@@ -46,6 +46,7 @@ SimDevice& JudgedWorld::add_device(const UserId& user, const std::string& name) 
 void JudgedWorld::on_published(const Outcome& outcome) {
   const auto snapshot = server_.snapshot();
   check_sessions(outcome);
+  check_deleted();
   own_before_ = std::exchange(own_, OwnBook(snapshot));
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
@@ -100,6 +101,7 @@ void JudgedWorld::check_sessions(const Outcome& outcome) {
   was_live.merge(live);
   for (const auto& [done, answer, ended] : outcome.answers)
     for (const EndedSession& each : ended) {
+      check_ended(each);
       was_live.emplace(each.user, each.device);
       if (each.end == SessionEnd::other_device) run_.hit(Counter::made_room);
     }
@@ -111,6 +113,34 @@ void JudgedWorld::check_sessions(const Outcome& outcome) {
                                          notice.entry->seq.value, notice.entry->sender_device.value));
 }
 
+/// A session ends by its own word or by somebody's who may end it, and not by what an earlier one said.
+void JudgedWorld::check_ended(const EndedSession& ended) const {
+  if (ended.end != SessionEnd::logged_out && ended.end != SessionEnd::removed) return;
+  const auto others = logged_out_by_others_.find(ended.user);
+  if (others != logged_out_by_others_.end() && others->second > 0) return;
+  if (logging_out_.contains({ended.user, ended.device, ended.generation})) return;
+  throw Violation("I14", fmt::format("session {} of {}/{} was logged out, and nobody had asked for that",
+                                     ended.generation, ended.user.value, ended.device.value));
+}
+
+void JudgedWorld::note_logout(const SimDevice& device) {
+  logging_out_.emplace(device.user(), device.name().device, device.store().device().generation);
+}
+
+/// Nothing of a user who was deleted goes on.
+void JudgedWorld::check_deleted() const {
+  if (deleted_.empty()) return;
+  StoreView view(server_.snapshot());
+  for (const auto& [user, deletion] : deleted_) {
+    if (deletion != Deletion::done) continue;
+    if (!view.user(user).retired()) throw Violation("I9", user.value + " was deleted, and is there again");
+    if (!view.devices(user).empty()) throw Violation("I14", user.value + " was deleted, and has devices");
+    for (const auto& [id, log] : book_.logs())
+      if (id.value.starts_with("group_") && book_.sight(id, user).member())
+        throw Violation("I10", fmt::format("{} was deleted, and is in {}", user.value, id.value));
+  }
+}
+
 /// `told`: of its entry, by this and other notices.
 void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& told) {
   run_.ask(Judge::I3);
@@ -118,6 +148,8 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
   run_.ask(Judge::I10, notice.receivers.size());
   const Entry& entry = *notice.entry;
   const std::string named = fmt::format("{}:{}", notice.conversation.value, entry.seq.value);
+  if (const auto sender = deleted_.find(entry.sender); sender != deleted_.end() && sender->second == Deletion::done)
+    throw Violation("I14", named + " is of a user who was deleted before");
   if (book_.entry(notice.conversation, entry.seq) == nullptr)
     throw Violation("I3", named + " is pushed before it is durable");
   for (const Receiver& receiver : notice.receivers) {
@@ -150,6 +182,7 @@ void JudgedWorld::on_telling(const Outcome& outcome) {
 
 void JudgedWorld::on_started() {
   memory_.forget_users();
+  logged_out_by_others_.clear();
   look_at_log();
   for (const auto& [id, log] : book_.logs())
     for (const auto& [seq, entry] : log)
@@ -439,6 +472,7 @@ void JudgedWorld::restore_server() {
   if (server_.up()) server_.crash(MemoryDisk::Fate::lost);
   server_.restore();
   book_.restore(*backup_);
+  for (auto& [user, deletion] : deleted_) deletion = Deletion::begun;
   // A recall may be lost too: then its text is there again.
   gone_.clear();
   bot_cursors_.clear();

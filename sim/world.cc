@@ -81,7 +81,7 @@ std::string World::fresh_text(const UserId& user) {
 
 void World::act() {
   const auto what = run_.dice.below(100);
-  if (what == 0) return log_out();
+  if (what == 0) return run_.dice.chance(100) ? delete_user() : log_out();
   if (what < 12) return act_over_http();
   if (what < 22) return act_of_group();
   if (what < 27) return run_bot(pick_user());
@@ -199,49 +199,6 @@ void World::change_message(SimDevice& device, const ConversationId& id) {
     if (other.user() == user && other.up() && run_.dice.chance(200)) change(other);
 }
 
-/// A backend that takes a message back, for its author or as an operator, or edits it.
-void World::change_over_http() {
-  if (book_.logs().empty() || !server_.up()) return;
-  const auto skip = static_cast<std::ptrdiff_t>(run_.dice.below(book_.logs().size()));
-  const auto& [id, log] = *std::next(book_.logs().begin(), skip);
-  if (log.empty()) return;
-  change_over_http(id, std::next(log.begin(), static_cast<std::ptrdiff_t>(run_.dice.below(log.size())))->first);
-}
-
-void World::change_over_http(const ConversationId& id, Seq seq) {
-  const Entry* found = book_.entry(id, seq);
-  if (found == nullptr || !server_.up()) return;
-  const Entry& entry = *found;
-  if (!entry.countable() || entry.dead()) return;
-  if (run_.dice.chance(150)) return delete_as_operator(id, seq);
-  MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
-  std::string text;
-  if (run_.dice.chance(500)) {
-    command.change = RecallCommand{entry.sender, DeviceId("http"), id, entry.seq, run_.dice.chance(300)};
-  } else {
-    text = fresh_text(entry.sender);
-    Body body;
-    body.text = text;
-    command.change = EditCommand{entry.sender, DeviceId("http"), id, entry.seq, std::move(body), std::nullopt};
-  }
-  server_.submit(std::move(command), [this, conversation = id, target = entry.seq, text](Result<Reply> reply) {
-    if (!reply) return;
-    const auto& done = std::get<MutatedReply>(*reply);
-    if (text.empty())
-      book_.acknowledge_recall(conversation, target);
-    else
-      book_.acknowledge_edit(conversation, done.seq, target, text);
-  });
-}
-
-void World::delete_as_operator(const ConversationId& id, Seq seq) {
-  server_.submit(DeleteMessageCommand{UserId("ops"), DeviceId("http"), id, seq}, [this, id, seq](Result<Reply> reply) {
-    if (!reply) return;
-    run_.hit(Counter::deletions);
-    book_.acknowledge_recall(id, seq);
-  });
-}
-
 /// Back in a conversation of which older messages are not held; often one of those that are on their way is changed
 /// meanwhile.
 void World::scroll(SimDevice& device, const ConversationId& id) {
@@ -263,18 +220,6 @@ void World::scroll(SimDevice& device, const ConversationId& id) {
                         [this, further, seq = edge - std::min(edge.value, run_.dice.below(8))] {
                           if (!run_.calm) change_over_http(further, seq);
                         });
-}
-
-/// An operator, or the user elsewhere, logs a device out or removes it, or logs out all.
-void World::log_out() {
-  const SimDevice* device = pick_device();
-  if (device == nullptr || !server_.up()) return;
-  EndSessionsCommand command{device->user(), device->name().device, {}, SessionEnd::logged_out};
-  if (run_.dice.chance(300)) command.end = SessionEnd::removed;
-  if (run_.dice.chance(200)) command = {device->user(), {}, {}, SessionEnd::logged_out};
-  server_.submit(std::move(command), [this](const Result<Reply>& reply) {
-    if (reply) run_.hit(Counter::logouts);
-  });
 }
 
 void World::act_of_group() {
@@ -365,46 +310,6 @@ void World::set_policy(const ConversationId& group, const UserId& by) {
   });
 }
 
-void World::act_over_http() {
-  if (run_.dice.chance(200)) return change_over_http();
-  auto post_of = std::make_shared<Post>();
-  SendCommand& command = post_of->command;
-  command.sender = pick_user();
-  command.device = DeviceId("http");
-  if (!groups_.empty() && run_.dice.chance(400))
-    command.conversation = run_.dice.pick(groups_);
-  else
-    command.to = pick_user();
-  std::array<std::uint8_t, 10> random;
-  run_.dice.fill(random);
-  const std::int64_t age = run_.dice.chance(50) ? 24 * kHourMs : 0;
-  command.client_msg_id = make_uuid_v7(server_.clock().wall_ms() - age, random);
-  command.body.text = fresh_text(command.sender);
-  post_of->left = static_cast<int>(run_.dice.skewed(1, 5));
-  post(std::move(post_of));
-}
-
-/// Sends it, and again after a while, whatever was answered; sometimes the last time with another text.
-void World::post(std::shared_ptr<Post> post_of) {
-  if (post_of->left-- <= 0) return;
-  if (server_.up()) {
-    SendCommand command = post_of->command;
-    const bool changed = post_of->left == 0 && run_.dice.chance(300);
-    if (changed) command.body.text += "!";
-    server_.submit(command, [this, command](Result<Reply> reply) {
-      if (!reply) {
-        if (reply.error().code == ErrorCode::CLIENT_MSG_ID_CONFLICT) run_.hit(Counter::conflicts);
-        if (reply.error().code == ErrorCode::CLIENT_MSG_ID_EXPIRED) run_.hit(Counter::expired_ids);
-        return;
-      }
-      const auto& sent = std::get<SentReply>(*reply);
-      if (sent.duplicate) run_.hit(Counter::duplicates);
-      book_.acknowledge(sent.conversation, sent.seq, command.sender.value, command.body.text);
-    });
-  }
-  run_.timeline.after(run_.dice.skewed(0, 8'000), [this, post_of] { post(post_of); });
-}
-
 // ------------------------------------------------------------------------------------------------ what goes wrong
 
 void World::every_second() {
@@ -466,7 +371,7 @@ void World::calm_down() {
 
 /// As long as there is something to send, more follows from it: only then everybody can be waited for.
 void World::arrive() {
-  const auto unsent = [](const SimDevice& device) { return device.unsent(); };
+  const auto unsent = [this](const SimDevice& device) { return device.unsent() && !thrown_away_.contains(&device); };
   const std::int64_t latest = run_.timeline.now_ms() + kUnsentMs;
   while (run_.timeline.now_ms() < latest && std::ranges::any_of(devices_, unsent)) help_devices();
   const std::int64_t half = run_.timeline.now_ms() + kArriveMs / 2;
@@ -490,6 +395,7 @@ void World::on_cloned(SimDevice& device) {
       run_, server_, *this, SimDevice::Name{device.user(), device.name().device, device.name().shown + "'"},
       device.store());
   clone.behave_like(device);
+  if (thrown_away_.contains(&device)) thrown_away_.insert(&clone);
   seen_[&clone].stepped_back = true;
   run_.timeline.after(run_.dice.skewed(1, 5'000), [&clone] {
     if (!clone.up()) clone.start();

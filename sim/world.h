@@ -55,6 +55,8 @@ class World final : public JudgedWorld {
   void act();
   void act_of_group();
   void log_out();
+  void delete_user();
+  void go_on_deleting(const UserId& user);
   std::optional<UserId> owner_of(const ConversationId& id);
   void run_group(const ConversationId& group, const UserId& by, const UserId& whom);
   void set_policy(const ConversationId& group, const UserId& by);
@@ -62,6 +64,7 @@ class World final : public JudgedWorld {
   void act_over_http();
   void change_over_http();
   void change_over_http(const ConversationId& id, Seq seq);
+  void read_over_http();
   void scroll(SimDevice& device, const ConversationId& id);
   void change_message(SimDevice& device, const ConversationId& id);
   void change_own(SimDevice& device, const ConversationId& id);

@@ -9,6 +9,7 @@
 #include "core/group_rights.h"
 #include "core/mentions.h"
 #include "core/mutation_parts.h"
+#include "core/planted.h"
 #include "core/unread.h"
 #include "core/visibility.h"
 
@@ -140,7 +141,7 @@ Changed reply_with(Draft& draft, const Changing& what, const Entry& row, Seq by)
 }
 
 Changed change(Draft& draft, const Changing& what, const Entry& before, Entry after) {
-  TM_CHECK(after.state >= before.state, "a message's state only moves up");
+  TM_CHECK(after.state >= before.state || planted(Fault::edit_revives), "a message's state only moves up");
   Entry made;
   made.kind = what.kind;
   made.sender = what.by;
@@ -192,7 +193,8 @@ Result<Changed> decide_edit(Draft& draft, const EditCommand& command) {
     return fail(ErrorCode::BLOCKED, "conversation_id");
   const UserConversation* row = draft.user_conversation(command.user, command.conversation);
   const bool deleted_for_me = row != nullptr && !visible({draft, command.user, *row}, command.seq);
-  if (target.dead() || deleted_for_me) return fail(ErrorCode::MESSAGE_DELETED, "seq");
+  const bool dead = target.dead() && !planted(Fault::edit_revives);
+  if (dead || deleted_for_me) return fail(ErrorCode::MESSAGE_DELETED, "seq");
   TM_TRY(check_age(draft, command.conversation, target, draft.context().params.edit_ms));
   if (command.base_revision && *command.base_revision != target.revision)
     return fail(ErrorCode::REVISION_CONFLICT, "base_revision");

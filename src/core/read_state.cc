@@ -19,7 +19,7 @@ Result<Changed> read_to(Draft& draft, const ReadCommand& command) {
   TM_ASSIGN(const UserConversation* before, index_row(draft, command.user, command.conversation));
   const LineHead head = draft.line(command.conversation);
   const Seq last = upper_bound_of(*before, head.seq);
-  const Seq wanted = std::min(command.seq, last);
+  const Seq wanted = planted(Fault::read_beyond_head) ? command.seq : std::min(command.seq, last);
   const bool moves = planted(Fault::read_set_not_joined) ? wanted != before->read : wanted > before->read;
   const bool clears = before->unread_flag && wanted >= before->read;
   Changed changed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/planted.h"
 #include "core/visibility.h"
 
 namespace tidemark {
@@ -85,6 +86,7 @@ Unread unread_of(View& view, const UserId& user, const UserConversation& row, co
                  const CoreParams& params, bool self_chat) {
   if (self_chat || !row.in_period()) return {};
   std::uint64_t unread = received(row, head);
+  if (planted(Fault::unread_counted)) return {static_cast<std::uint32_t>(unread), true};
   if (unread > 0) unread = less(unread, deleted_above_floor(view, user, row));
   const Unread too_many{params.unread_exact_max, false};
   // Each dead one costs an entry that is no message: where even all of those cannot make a difference, none is read.

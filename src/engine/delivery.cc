@@ -21,6 +21,13 @@ std::size_t size_of(const Entry* entry) {
          body.attachments.size() * kHeaderBytes;
 }
 
+/// For the planted fault alone.
+void keep_last(std::vector<PushRef>& pending, std::size_t& bytes) {
+  pending.back().item.index_after = pending.front().item.index_after;
+  pending.erase(pending.begin(), pending.end() - 1);
+  bytes = pending.back().size_bytes;
+}
+
 using Blanks = std::unordered_map<const SharedEntry*, std::shared_ptr<SharedEntry>>;
 
 /// What may still be told instead of the entry; nothing where it tells nothing of the dead message.
@@ -301,6 +308,7 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
   if (port_.blocked(session.id)) {
     // The socket takes nothing: a full queue becomes one hint, and the device pulls.
     if (planted(Fault::queue_without_bound)) return;
+    if (planted(Fault::cursor_over_dropped)) return keep_last(session.pending, session.pending_bytes);
     if (session.pending.size() >= options_.push_entries || session.pending_bytes >= options_.push_bytes) hint(session);
     return;
   }
