@@ -113,6 +113,7 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"late_page_revives", tidemark::Fault::late_page_revives},
     {"quote_embeds_text", tidemark::Fault::quote_embeds_text},
     {"fenced_link_commits", tidemark::Fault::fenced_link_commits},
+    {"left_large_ignored", tidemark::Fault::left_large_ignored},
     {"late_fan_out", tidemark::Fault::late_fan_out},
     {"one_visible_from", tidemark::Fault::one_visible_from},
     {"late_logout", tidemark::Fault::late_logout},

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "apps/bench/clock.h"
 #include "apps/bench/cpu_watch.h"
@@ -22,6 +23,7 @@ constexpr int kSenders = 8;
 constexpr int kInFlight = 16;   // of each sender
 constexpr int kOpen = 8;        // devices that have the group open
 constexpr int kUnfocused = 32;  // devices in the foreground that have not
+constexpr int kShown = 200;
 constexpr std::int64_t kWarmUpNs = kSecond;
 constexpr std::int64_t kPatienceNs = 60 * kSecond;
 constexpr double kLargeRatioTarget = 1.5;
@@ -45,6 +47,7 @@ class GroupLoad {
   Result<Found> run() {
     TM_TRY(make_group());
     TM_TRY(connect());
+    TM_TRY(show_one_by_one());
     TM_TRY(send_for_a_while());
     TM_TRY(come_back());
     TM_TRY(read());
@@ -78,8 +81,7 @@ class GroupLoad {
 
   Result<void> connect() {
     for (int i = 0; i < kSenders + kOpen + kUnfocused; ++i) {
-      TM_ASSIGN(auto link,
-                world_.make_link(member(i + 1), "phone", [](LinkPlan& plan) { plan.on_hint = OnHint::ignore; }));
+      TM_ASSIGN(auto link, world_.make_link(member(i + 1), "phone"));
       const bool opens = i >= kSenders && i < kSenders + kOpen;
       link->on_answer = [this](const pb::ServerFrame& frame) { answered(frame); };
       if (opens) link->on_item = [this, i](const pb::PushItem& item) { shown(i - kSenders, item.entry()); };
@@ -93,6 +95,19 @@ class GroupLoad {
       const auto kept = std::exchange(handler, {});
       TM_TRY(world_.call(*links_[static_cast<std::size_t>(i)], focus));
       handler = kept;
+    }
+    return {};
+  }
+
+  /// One message at a time, until a device that has the group open shows it. At the rate of the next phase a screen is
+  /// told to pull instead.
+  Result<void> show_one_by_one() {
+    to_ns_ = std::numeric_limits<std::int64_t>::max();
+    for (int i = 0; i < kShown; ++i) {
+      const std::size_t before = shown_;
+      send(0);
+      TM_TRY(world_.loop().run_until([&] { return shown_ > before && answered_ == begun_.size(); }, kPatienceNs,
+                                     "a message is shown where the group is open"));
     }
     return {};
   }
@@ -134,7 +149,7 @@ class GroupLoad {
     ++answered_;
     const auto [begin_ns, sender] = begun_[frame.id() - 1];
     const std::int64_t now = now_ns();
-    if (begin_ns >= from_ns_ && now < to_ns_) {
+    if (from_ns_ != 0 && begin_ns >= from_ns_ && now < to_ns_) {
       found_.to_ack.add(now - begin_ns);
       ++completed_;
     }
@@ -144,8 +159,8 @@ class GroupLoad {
   void shown(int device, const v1::Message& message) {
     const auto index = index_of(message.body().text());
     if (!index || *index >= begun_.size() || device != 0) return;
-    const std::int64_t begin_ns = begun_[*index].first;
-    if (begin_ns >= from_ns_ && begin_ns < to_ns_) found_.to_open.add(now_ns() - begin_ns);
+    ++shown_;
+    if (from_ns_ == 0) found_.to_open.add(now_ns() - begun_[*index].first);
   }
 
   /// A member who was away, with nothing in hand: the heads of his large groups, and the newest page of this one.
@@ -197,6 +212,7 @@ class GroupLoad {
   pb::ClientFrame frame_;
   std::vector<std::pair<std::int64_t, std::size_t>> begun_;
   std::size_t answered_ = 0;
+  std::size_t shown_ = 0;
   std::uint64_t completed_ = 0;
   std::int64_t from_ns_ = 0;
   std::int64_t to_ns_ = 0;
@@ -218,7 +234,7 @@ Result<void> work_groups(const Options& options, Report& report) {
     report.figure(key + "rate", text + "messages, acknowledged", found.sent_per_s, "msg/s");
     report.figure(key + "server_us", text + "server's processor time per message", found.server_us, "us");
     report.latency(key + "ack", text + "send to ack", std::move(found.to_ack));
-    report.latency(key + "open", text + "send to a screen that has it open", std::move(found.to_open));
+    report.latency(key + "open", text + "send to a screen that has it open, one at a time", std::move(found.to_open));
     report.latency(key + "back", text + "coming back: heads and the newest page", std::move(found.back), std::nullopt,
                    50);
     report.latency(key + "read", text + "reading", std::move(found.read), std::nullopt, 50);

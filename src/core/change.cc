@@ -111,6 +111,7 @@ void tell_members(Draft& draft, const Conversation& conversation, const Entry& b
 /// Who has left and may still see the message learns that it changed, and nothing of how the log went on.
 void tell_former(Draft& draft, const Conversation& conversation, Seq target, Seq changed_by,
                  std::vector<Notice>& notices) {
+  if (conversation.large && planted(Fault::left_large_ignored)) return;
   std::vector<UserId> former;
   const auto add = [&](const UserId& user) {
     const UserConversation* row = draft.user_conversation(user, conversation.id);

@@ -30,6 +30,7 @@ enum class Fault : std::uint8_t {
   edit_revives,          // an edit of a message that was taken back is taken, and brings it back
   unread_counted,        // unread is a counter that messages raise and reading lowers, whatever becomes of them
   read_beyond_head,      // a read pointer may lie above all that there is
+  left_large_ignored,    // who has left a large group is told of no change to what he may still read
   cursor_over_dropped,   // of a full queue only the last push is kept, with the interval of all of them
 };
 
