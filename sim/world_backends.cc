@@ -70,7 +70,9 @@ void World::change_over_http(const ConversationId& id, Seq seq) {
   MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
   std::string text;
   if (run_.dice.chance(500)) {
-    command.change = RecallCommand{entry.sender, DeviceId("http"), id, entry.seq, run_.dice.chance(300)};
+    const bool admin = run_.dice.chance(300);
+    if (admin) command.user = UserId("ops");
+    command.change = RecallCommand{command.user, DeviceId("http"), id, entry.seq, admin};
   } else {
     text = fresh_text(entry.sender);
     Body body;
