@@ -127,7 +127,8 @@ void World::log_out() {
   if (run_.dice.chance(200)) command = {device->user(), {}, {}, SessionEnd::logged_out};
   ++logged_out_by_others_[device->user()];
   server_.submit(std::move(command), [this, user = device->user()](const Result<Reply>& reply) {
-    --logged_out_by_others_[user];
+    // Where that could not be known, sessions may end once it is.
+    if (reply || reply.error().code != ErrorCode::RETRY_LATER) --logged_out_by_others_[user];
     if (reply) run_.hit(Counter::logouts);
   });
 }
