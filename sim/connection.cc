@@ -67,7 +67,7 @@ void Connection::device_send(std::string_view message) {
 }
 
 void Connection::to_device(std::string frame) {
-  if (!device_takes_) return;
+  if (!device_takes_) return untaken_.push_back(std::move(frame));
   in_flight_bytes_ -= std::min(in_flight_bytes_, frame.size());
   if (server_open_ && !blocked() && server_.on_unblocked) server_.on_unblocked();
   if (!device_open_ || dead_) return;
@@ -80,6 +80,15 @@ void Connection::to_device(std::string frame) {
     } else if (event.kind == WebSocketEvent::Kind::close || event.kind == WebSocketEvent::Kind::error) {
       tell_device();
     }
+  }
+}
+
+void Connection::device_takes(bool takes) {
+  device_takes_ = takes;
+  while (device_takes_ && !untaken_.empty()) {
+    std::string frame = std::move(untaken_.front());
+    untaken_.pop_front();
+    to_device(std::move(frame));
   }
 }
 

@@ -29,8 +29,8 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   void open(End device, End server);
   /// The device's end.
   void device_send(std::string_view message);
-  /// From now on it takes nothing that comes.
-  void device_stops_taking() { device_takes_ = false; }
+  /// While it takes nothing, what comes waits.
+  void device_takes(bool takes);
   /// It closes, or its process died: nothing is told to it any more.
   void device_close();
   /// The server's process died.
@@ -70,6 +70,7 @@ class Connection final : public LinkSocket, public std::enable_shared_from_this<
   End server_;
   bool device_open_ = true;
   bool device_takes_ = true;
+  std::deque<std::string> untaken_;  // frames
   bool server_open_ = true;
   bool dead_ = false;  // cut
   Lane up_;

@@ -55,6 +55,10 @@ class SimDevice {
   /// The next input that changes what is stored is its last.
   void die_at(Death death) { dies_at_ = death; }
   void set_offline(bool offline);
+  /// Whether it takes what comes on its present link.
+  void set_taking(bool takes) {
+    if (connection_) connection_->device_takes(takes);
+  }
   /// After a kick for good or a refusal: the user opens the app again.
   void wake_up();
   /// Its user logs out; if he `comes_back` at once, on a new link, what he said on the old one may be late. False: it

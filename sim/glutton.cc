@@ -28,7 +28,7 @@ void Glutton::ask() {
       ++questions_, greets ? replica::Hello{DeviceId("glutton"), InstallId("glutton"), {}, 0, 1} : any_question()};
   connection_->device_send(encode_request(connection_->dialect(), request, {user_.value, "sim", "1"}));
   // From the welcome on it takes nothing.
-  if (questions_ == 5) connection_->device_stops_taking();
+  if (questions_ == 5) connection_->device_takes(false);
   run_.timeline.after(run_.dice.skewed(0, 200), [this, life = life_] {
     if (life == life_) ask();
   });

@@ -69,6 +69,9 @@ class Phone {
   void scrolls_forward(const ConversationId& id, Seq after) { device_.scroll_forward(id, after); }
   void goes_offline() { device_.set_offline(true); }
   void comes_online() { device_.set_offline(false); }
+  /// It reads nothing from its link, and goes on.
+  void stops_reading() { device_.set_taking(false); }
+  void reads_on() { device_.set_taking(true); }
   /// It dies, and starts again by itself some seconds later.
   void dies() { device_.crash(); }
   SimDevice& device() const { return device_; }

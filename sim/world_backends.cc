@@ -70,7 +70,9 @@ void World::change_over_http(const ConversationId& id, Seq seq) {
   MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
   std::string text;
   if (run_.dice.chance(500)) {
-    command.change = RecallCommand{entry.sender, DeviceId("http"), id, entry.seq, run_.dice.chance(300)};
+    const bool admin = run_.dice.chance(300);
+    if (admin) command.user = UserId("ops");
+    command.change = RecallCommand{command.user, DeviceId("http"), id, entry.seq, admin};
   } else {
     text = fresh_text(entry.sender);
     Body body;
@@ -125,7 +127,8 @@ void World::log_out() {
   if (run_.dice.chance(200)) command = {device->user(), {}, {}, SessionEnd::logged_out};
   ++logged_out_by_others_[device->user()];
   server_.submit(std::move(command), [this, user = device->user()](const Result<Reply>& reply) {
-    --logged_out_by_others_[user];
+    // Where that could not be known, sessions may end once it is.
+    if (reply || reply.error().code != ErrorCode::RETRY_LATER) --logged_out_by_others_[user];
     if (reply) run_.hit(Counter::logouts);
   });
 }

@@ -205,6 +205,29 @@ TEST_P(BadFrames, BrokenFramingEndsItsOwnLink) {
   }
 }
 
+TEST_P(BadFrames, S149_CompressionIsNeverAgreedOn) {
+  WsClient bystander = device("friend");
+  // Offered, it is declined: the answer names no extension.
+  HttpClient offers = http();
+  offers.write(
+      "GET /v1/ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Protocol: tidemark.v1.json, tidemark.v1.proto\r\n"
+      "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n");
+  const HttpResponse upgraded = offers.read_response();
+  EXPECT_EQ(upgraded.status, 101);
+  EXPECT_FALSE(upgraded.headers.has("Sec-WebSocket-Extensions"));
+  // Used all the same (RSV1), it ends this link and no other.
+  WsClient client = device("rude");
+  std::string frame =
+      WsClient::frame_of(GetParam() == Dialect::json ? WebSocketOpcode::text : WebSocketOpcode::binary, "compressed");
+  frame[0] = static_cast<char>(frame[0] | 0x40);
+  client.send_bytes(frame);
+  ASSERT_TRUE(client.wait_closed());
+  EXPECT_EQ(client.close_code(), 1002);
+  goes_on(bystander);
+}
+
 TEST_P(BadFrames, PingsAndFragmentsAreServed) {
   WsClient client = device("good");
   client.send_bytes(WsClient::frame_of(WebSocketOpcode::ping, "are you there"));
