@@ -298,7 +298,10 @@ std::string IndexJudge::leads(const UserId& user, const Change& object) const {
   const Entry* previewed = book_.entry(id, object.preview.seq);
   if (previewed == nullptr || !previewed->countable()) return told("its preview", object.preview.seq);
   const auto says = [&](const auto& text) { return text.second.starts_with(object.preview.text); };
-  if (!object.preview.text.empty() && std::ranges::none_of(book_.texts(id, object.preview.seq), says))
+  // What edits of one round said in between nobody hears of in a large group.
+  const bool known = std::ranges::none_of(book_.texts(id, object.preview.seq),
+                                          [](const auto& text) { return text.second.empty(); });
+  if (known && !object.preview.text.empty() && std::ranges::none_of(book_.texts(id, object.preview.seq), says))
     return told("previewed as \"" + object.preview.text + "\"", object.preview.seq);
   return {};
 }

@@ -48,6 +48,7 @@ class GroupLoad {
     TM_TRY(make_group());
     TM_TRY(connect());
     TM_TRY(show_one_by_one());
+    TM_TRY(open({}));
     TM_TRY(send_for_a_while());
     TM_TRY(come_back());
     TM_TRY(read());
@@ -88,9 +89,15 @@ class GroupLoad {
       links_.push_back(std::move(link));
     }
     TM_TRY(world_.connect(links_));
+    return open({group_});
+  }
+
+  /// What the devices that have something open have open from now on.
+  Result<void> open(const std::vector<std::string>& groups) {
     for (int i = kSenders; i < kSenders + kOpen; ++i) {
       pb::ClientFrame focus;
-      focus.mutable_focus()->add_conversation_ids(group_);
+      focus.mutable_focus();
+      for (const std::string& id : groups) focus.mutable_focus()->add_conversation_ids(id);
       auto& handler = links_[static_cast<std::size_t>(i)]->on_answer;
       const auto kept = std::exchange(handler, {});
       TM_TRY(world_.call(*links_[static_cast<std::size_t>(i)], focus));
