@@ -193,7 +193,7 @@ void ChatFace::tell(const ClientEvent& event) {
     state_.above = history->end ? Above::beginning : Above::unknown;
     if (history->error) state_.notice = history->error->message();
   } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
-    const std::string what = change->kind == MutationKind::recall ? "recall" : "edit";
+    const std::string what(name_of(change->kind));
     state_.notice = change->outcome == ChangeOutcome::done ? "" : "the " + what + " is on its way";
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     state_.notice = refused->error.message();

@@ -20,6 +20,8 @@ void add_token(CLI::App& app, Run& chosen);
 void add_send(CLI::App& app, Run& chosen);
 void add_edit(CLI::App& app, Run& chosen);
 void add_recall(CLI::App& app, Run& chosen);
+void add_react(CLI::App& app, Run& chosen);
+void add_reactions(CLI::App& app, Run& chosen);
 void add_delete(CLI::App& app, Run& chosen);
 void add_clear(CLI::App& app, Run& chosen);
 void add_remove(CLI::App& app, Run& chosen);

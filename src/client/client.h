@@ -50,6 +50,7 @@ using replica::OutboxItem;
 using replica::OutboxOutcome;
 using replica::PassingEvent;
 using replica::PresenceEvent;
+using replica::ReactionsEvent;
 using replica::RowsGoneEvent;
 using replica::UnreadEvent;
 
@@ -58,7 +59,7 @@ struct EventsLost {};
 
 using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
                                  ChangeRefusedEvent, LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent,
-                                 PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+                                 ReactionsEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
 
 /// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
 /// make room for another (OTHER_DEVICE) keeps everything.
@@ -181,6 +182,14 @@ class Client {
   Result<void> edit(const ConversationId& conversation, Seq seq, const Body& body,
                     std::optional<Seq> base_revision = std::nullopt);
   Result<void> edit_text(const ConversationId& conversation, Seq seq, const std::string& text);
+
+  /// Reacts to anybody's message with an emoji, or whatever the application calls it (1 to 64 bytes), or takes that off
+  /// again. As recall but for FORBIDDEN, and OUT_OF_RANGE. Entry::reactions has the numbers, and which are one's own.
+  Result<void> react(const ConversationId& conversation, Seq seq, const std::string& reaction, bool on = true);
+  /// Asks the server who reacts to a message, `reaction` alone or all; a ReactionsEvent of the number tells a page.
+  /// `page_token`: of the page before. RETRY_LATER without a connection.
+  Result<std::uint64_t> ask_reactions(const ConversationId& conversation, Seq seq, const std::string& reaction = {},
+                                      const std::string& page_token = {});
 
   // Groups. Each asks the server at once and gives a number; a GroupEvent of that number tells the group as it is then,
   // or the refusal (FORBIDDEN, LIMIT_REACHED ...). RETRY_LATER without a connection. Asking again is safe.

@@ -258,7 +258,10 @@ class TestingServer {
         request.operation = replica::Heartbeat{};
         break;
       default:
-        if (const auto call = group_request_of(frame)) request.operation = replica::GroupCall{*call};
+        if (frame.has_reactions())
+          request.operation = replica::AskReactions{reactions_from(frame.reactions()), frame.reactions().page_token()};
+        else if (const auto call = group_request_of(frame))
+          request.operation = replica::GroupCall{*call};
     }
     return request;
   }
@@ -297,6 +300,12 @@ class TestingServer {
     replica::MutationItem item = kind(replica::MutationKind::edit, edit.seq);
     item.body = edit.body;
     item.base_revision = edit.base_revision;
+    return item;
+  }
+  static replica::MutationItem item_of(const ReactCommand& react) {
+    replica::MutationItem item = kind(replica::MutationKind::react, react.seq);
+    item.name = react.reaction;
+    item.on = react.on;
     return item;
   }
   static replica::MutationItem item_of(const ClearCommand& clear) {

@@ -138,6 +138,17 @@ struct HistoryPage {
   Seq next_after;
 };
 
+/// Who reacts to a message, and how.
+struct ReactionsPage {
+  struct ByUser {
+    UserId user;
+    std::vector<std::string> names;
+    bool operator==(const ByUser&) const = default;
+  };
+  std::vector<ByUser> users;
+  UserId next;  // the next page goes on behind this user; empty: that was all
+};
+
 struct ConversationList {
   std::vector<Change> conversations;  // newest first
   std::int64_t next_sort_time = 0;    // 0: that was all

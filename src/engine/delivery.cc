@@ -13,12 +13,13 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 160;  // about what an item takes besides its body
+constexpr std::size_t kReactionBytes = 40;
 
 std::size_t size_of(const Entry* entry) {
   if (entry == nullptr) return kHeaderBytes;
   const Body& body = entry->body;
   return kHeaderBytes + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size() +
-         body.attachments.size() * kHeaderBytes;
+         body.attachments.size() * kHeaderBytes + entry->reactions.size() * kReactionBytes;
 }
 
 /// For the planted fault alone.
@@ -33,9 +34,10 @@ using Blanks = std::unordered_map<const SharedEntry*, std::shared_ptr<SharedEntr
 /// What may still be told instead of the entry; nothing where it tells nothing of the dead message.
 std::shared_ptr<const Entry> blank_of(const Entry& entry, const std::shared_ptr<const Entry>& dead) {
   if (entry.seq == dead->seq) return dead;
-  if (entry.kind != EntryKind::edit || entry.target != dead->seq) return nullptr;
+  if ((entry.kind != EntryKind::edit && entry.kind != EntryKind::reaction) || entry.target != dead->seq) return nullptr;
   auto blank = std::make_shared<Entry>(entry);
   erase_content(*blank);
+  blank->reaction.reset();
   return blank;
 }
 

@@ -111,6 +111,7 @@ class Service {
   void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void reactions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void heads(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void members(const Caller& caller, const pb::ClientFrame& request, Answer answer);

@@ -32,6 +32,8 @@ class JumpsRequest;
 class MutateRequest;
 class MuteMemberRequest;
 class Mutated;
+class ReactionList;
+class ReactionsRequest;
 class RemoveMemberRequest;
 class RemoveMembersRequest;
 class SendRequest;
@@ -66,6 +68,8 @@ Result<Cursor> cursor_from(const pb::Cursor& cursor);
 Result<SyncQuery> sync_from(const pb::SyncRequest& request);
 ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request);
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request);
+/// Without the page token.
+ReactionsQuery reactions_from(const pb::ReactionsRequest& request);
 HeadsQuery heads_from(const pb::HeadsRequest& request);
 /// A digest of large groups: 16 hex digits, or nothing for 0.
 Result<std::uint64_t> digest_from(const std::string& digits, std::string_view field);
@@ -82,6 +86,8 @@ void to_pb(const SyncPage& page, pb::SyncPage& out);
 void to_pb(const ConversationPage& page, pb::ConversationPage& out);
 void to_pb(const HistoryPage& page, pb::HistoryPage& out);
 void to_pb(const ConversationList& list, pb::ConversationList& out);
+/// Without the message's name and the page token.
+void to_pb(const ReactionsPage& page, pb::ReactionList& out);
 void to_pb(const HeadsPage& page, pb::HeadsPage& out);
 /// Without the page token.
 void to_pb(const MembersPage& page, const Conversation& group, pb::MemberList& out);

@@ -20,6 +20,8 @@ enum class HttpOperation : std::uint8_t {
   get_message,
   edit_message,
   recall_message,
+  react_to_message,
+  get_reactions,
   sync,
   list_conversations,
   get_conversation,

@@ -56,6 +56,11 @@ constexpr std::array kSettingPath = {RouteParam{
 constexpr std::array kRemoveQuery = {RouteParam{
     .name = "seq", .field = "seq", .description = "What the caller has seen of it; a message above keeps it there."}};
 constexpr std::array kListQuery = {kLimit, kPageToken};
+constexpr std::array kReactionsQuery = {
+    RouteParam{.name = "reaction", .field = "reaction", .description = "Only who reacts so."},
+    kLimit,
+    kPageToken,
+};
 constexpr std::array kHistoryQuery = {
     RouteParam{.name = "before", .field = "before", .description = "Messages before this seq."},
     RouteParam{.name = "after", .field = "after", .description = "Messages after this seq."},
@@ -106,6 +111,26 @@ constexpr std::array kRoutes = {
           .response = "Mutated",
           .takes_body = true,
           .path_params = kChangedMessagePath},
+    Route{.operation = HttpOperation::react_to_message,
+          .method = "POST",
+          .path = "/v1/messages/{message_id}/reactions",
+          .operation_id = "reactToMessage",
+          .summary = "Reacts to a message, or takes the reaction off again.",
+          .auth = RouteAuth::user,
+          .request = "ReactMutation",
+          .response = "Mutated",
+          .takes_body = true,
+          .path_params = kChangedMessagePath},
+    Route{.operation = HttpOperation::get_reactions,
+          .method = "GET",
+          .path = "/v1/messages/{message_id}/reactions",
+          .operation_id = "getReactions",
+          .summary = "Gives a page of who reacts to a message, and how.",
+          .auth = RouteAuth::user,
+          .request = "ReactionsRequest",
+          .response = "ReactionList",
+          .path_params = kChangedMessagePath,
+          .query_params = kReactionsQuery},
     Route{.operation = HttpOperation::sync,
           .method = "GET",
           .path = "/v1/sync",

@@ -252,7 +252,6 @@ MessageLine message_line(const Entry& entry, const UserId& me, std::int64_t now_
   line.mine = entry.sender == me;
   line.faded = !entry.countable() || entry.dead();
   if (entry.countable()) line.sender = entry.sender.value;
-  if (entry.state == MessageState::edited) line.text += " (edited)";
   if (entry.countable() && line.mine && !entry.dead()) line.delivery = Delivery::sent;
   return line;
 }

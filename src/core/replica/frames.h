@@ -106,6 +106,12 @@ struct GroupCall {
   GroupRequest request;
 };
 
+/// Who reacts to a message; its user is the link's to know.
+struct AskReactions {
+  ReactionsQuery query;
+  std::string page_token;
+};
+
 struct Ack {
   Mark mark;
 };
@@ -133,7 +139,7 @@ struct Foreground {
   bool on = false;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, Ack, Heartbeat,
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions, Ack, Heartbeat,
                                Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
@@ -196,7 +202,7 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent,
+                            MutatedReply, GroupReply, WhoReacted, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent,
                             HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.

@@ -102,6 +102,9 @@ struct Replica::Dispatch {
   void operator()(GroupReply& reply) const {
     if (const auto pending = asked(Pending::Kind::group)) replica.groups_.on_answer(*pending, std::move(reply));
   }
+  void operator()(WhoReacted& answer) const {
+    if (const auto pending = asked(Pending::Kind::reactions)) replica.groups_.on_answer(*pending, std::move(answer));
+  }
   void operator()(HeartbeatAnswer& answer) const {
     if (!asked(Pending::Kind::heartbeat)) return;
     replica.learn_time(answer.server_time);
@@ -198,6 +201,7 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
     case Pending::Kind::presence:
       return passing_.on_watch_refused(error);
     case Pending::Kind::group:
+    case Pending::Kind::reactions:
       return groups_.on_refused(asked, error);
     case Pending::Kind::heads:
     case Pending::Kind::focus:
@@ -210,7 +214,7 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
 void Replica::on_mutated(const Pending& asked, const MutatedReply& reply) {
   const auto item = mutations_.close(asked.key);
   if (!item) return;
-  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_done(*item);
+  if (changes_message(item->kind)) return changes_.on_done(*item);
   if (is_own_state(item->kind)) return own_.on_mutated(*item, reply);
   if (item->kind >= MutationKind::draft) return objects_.on_mutated(*item, reply);
   marks_.on_mutated(*item, reply);
@@ -220,7 +224,7 @@ void Replica::on_mutation_refused(const Pending& asked, const Error& error) {
   if (error_info(error.code).retryable) return mutations_.put_off(asked.key, error);
   const auto item = mutations_.close(asked.key);
   if (!item) return;
-  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_refused(*item, error);
+  if (changes_message(item->kind)) return changes_.on_refused(*item, error);
   if (is_own_state(item->kind)) return own_.on_refused(*item, error);
   if (item->kind >= MutationKind::draft) return objects_.on_refused(*item, error);
   marks_.on_refused(*item, error);
@@ -336,6 +340,14 @@ Result<void> Replica::edit(Now now, const ConversationId& conversation, Seq seq,
   return done;
 }
 
+Result<void> Replica::react(Now now, const ConversationId& conversation, Seq seq, const std::string& reaction,
+                            bool on) {
+  begin(now);
+  auto done = changes_.react(conversation, seq, reaction, on);
+  work();
+  return done;
+}
+
 Result<void> Replica::watch(Now now, std::vector<UserId> users) {
   begin(now);
   auto done = passing_.watch(std::move(users));
@@ -360,6 +372,11 @@ Result<void> Replica::group(Now now, std::uint64_t call, const GroupRequest& req
   begin(now);
   work();  // what was sent before goes before
   return groups_.call(call, request);
+}
+
+Result<void> Replica::ask_reactions(Now now, std::uint64_t call, AskReactions question) {
+  begin(now);
+  return groups_.ask_reactions(call, std::move(question));
 }
 
 void Replica::open(Now now, const ConversationId& conversation) {

@@ -67,9 +67,13 @@ class Replica {
   /// Gives it another body, likewise; with `base_revision` only if it still has that revision. Also TOO_LARGE.
   Result<void> edit(Now now, const ConversationId& conversation, Seq seq, const Body& body,
                     std::optional<Seq> base_revision = std::nullopt);
+  /// Reacts to anybody's message so, or no longer, likewise. Also OUT_OF_RANGE.
+  Result<void> react(Now now, const ConversationId& conversation, Seq seq, const std::string& reaction, bool on);
   /// Asks the server about a group, now: a GroupEvent of this number tells the answer. RETRY_LATER while there is no
   /// connection.
   Result<void> group(Now now, std::uint64_t call, const GroupRequest& request);
+  /// Who reacts to a message: a ReactionsEvent, likewise.
+  Result<void> ask_reactions(Now now, std::uint64_t call, AskReactions question);
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);

@@ -129,6 +129,7 @@ struct Pending {
     send,
     mutate,
     group,
+    reactions,
     heartbeat,
     presence,
     heads,
