@@ -32,7 +32,7 @@ TEST_P(Reactions, ReachAllDevicesAndStandInTheRow) {
   EXPECT_EQ(b.call(react(id, 1, "👍", 1)).mutated().seq(), 2U) << "the same number is answered the same";
   EXPECT_EQ(b.call(react(id, 1, "👍", 2)).mutated().seq(), 0U) << "it is so already";
   ASSERT_TRUE(a.wait_until([&] { return a.entries(id).contains(2); }));
-  const pb::Message& entry = a.entries(id).at(2);
+  const pb::Message entry = a.entries(id).at(2);
   EXPECT_EQ(entry.kind(), pb::KIND_REACTION);
   EXPECT_EQ(entry.target(), 1U);
   EXPECT_EQ(entry.reaction_change().reaction(), "👍");

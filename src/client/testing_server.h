@@ -400,6 +400,10 @@ class TestingServer {
   static void put(const SentReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_sent()); }
   static void put(const MutatedReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_mutated()); }
   static void put(const GroupReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_group()); }
+  static void put(const replica::WhoReacted& answer, pb::ServerFrame& out) {
+    to_pb(ReactionsPage{answer.users, {}}, *out.mutable_reactions());
+    out.mutable_reactions()->set_page_token(answer.page_token);
+  }
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {
     out.mutable_heartbeat()->set_head(answer.head.value);
     out.mutable_heartbeat()->set_server_time(answer.server_time);

@@ -139,8 +139,8 @@ struct Foreground {
   bool on = false;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions, Ack, Heartbeat,
-                               Watch, Passing, Foreground, Heads, Focus>;
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions,
+                               Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -202,8 +202,8 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, WhoReacted, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent,
-                            HeadsPage, HeadNotice>;
+                            MutatedReply, GroupReply, WhoReacted, HeartbeatAnswer, Push, Hint, Kick, PresenceStates,
+                            PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {
