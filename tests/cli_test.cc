@@ -97,6 +97,16 @@ TEST_F(Cli, ReactsAndShowsWhoDoes) {
               StartsWith("tidemark: MESSAGE_NOT_FOUND (message_id): "));
 }
 
+TEST_F(Cli, TellsWhoHasReadAndWhatIsUnread) {
+  ASSERT_EQ(send("alice", {"bob", "one"}).exit_code, 0);
+  ASSERT_EQ(send("alice", {"bob", "two"}).exit_code, 0);
+  EXPECT_THAT(run({"totals"}, "--user", "bob").out, AllOf(HasSubstr("unread    2\n"), HasSubstr("badge     2\n")));
+  EXPECT_THAT(run({"receipts", "alice_bob"}, "--user", "alice").out, HasSubstr("bob"));
+  ASSERT_EQ(run({"settings", "receipts", "false"}, "--user", "bob").exit_code, 0);
+  EXPECT_EQ(run({"receipts", "alice_bob"}, "--user", "alice").out, "nobody tells\n");
+  EXPECT_THAT(run({"receipts", "alice_bob"}, "--user", "bob").out, HasSubstr("you are told of nobody"));
+}
+
 TEST_F(Cli, DevicesAreListedNamedAndLoggedOut) {
   EXPECT_EQ(run({"devices", "list"}, "--user", "alice").out, "no devices\n");
   ASSERT_EQ(this->chat("alice", "bob", "hello\n").exit_code, 0);

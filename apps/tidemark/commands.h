@@ -29,6 +29,8 @@ void add_mute(CLI::App& app, Run& chosen);
 void add_pin(CLI::App& app, Run& chosen);
 void add_block(CLI::App& app, Run& chosen);
 void add_settings(CLI::App& app, Run& chosen);
+void add_receipts(CLI::App& app, Run& chosen);
+void add_totals(CLI::App& app, Run& chosen);
 void add_history(CLI::App& app, Run& chosen);
 void add_devices(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);

@@ -526,6 +526,18 @@ Result<std::uint64_t> Client::ask_reactions(const ConversationId& conversation, 
   });
 }
 
+Result<void> Client::watch_receipts(const std::vector<ConversationId>& conversations) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.watch_receipts(now, conversations); });
+}
+
+std::vector<Receipt> Client::receipts(const ConversationId& conversation) const {
+  return impl_->look([&](const Replica& replica) { return replica.receipts(conversation); });
+}
+
+Totals Client::totals() const {
+  return impl_->look([](const Replica& replica) { return replica.totals(SystemClock().wall_ms()); });
+}
+
 Result<void> Client::edit_text(const ConversationId& conversation, Seq seq, const std::string& text) {
   Body body;
   body.text = text;

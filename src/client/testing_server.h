@@ -258,7 +258,10 @@ class TestingServer {
         request.operation = replica::Heartbeat{};
         break;
       default:
-        if (frame.has_reactions())
+        if (frame.has_receipts())
+          request.operation =
+              replica::AskReceipts{ConversationId(frame.receipts().conversation_id()), frame.receipts().watch()};
+        else if (frame.has_reactions())
           request.operation = replica::AskReactions{reactions_from(frame.reactions()), frame.reactions().page_token()};
         else if (const auto call = group_request_of(frame))
           request.operation = replica::GroupCall{*call};
@@ -404,6 +407,7 @@ class TestingServer {
     to_pb(ReactionsPage{answer.users, {}}, *out.mutable_reactions());
     out.mutable_reactions()->set_page_token(answer.page_token);
   }
+  static void put(const Receipts& receipts, pb::ServerFrame& out) { to_pb(receipts, *out.mutable_receipts()); }
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {
     out.mutable_heartbeat()->set_head(answer.head.value);
     out.mutable_heartbeat()->set_server_time(answer.server_time);

@@ -250,6 +250,7 @@ struct DeviceSeenCommand {
   std::uint64_t generation = 0;
   Mark acknowledged;
   std::int64_t ago_ms = 0;  // since its last frame
+  std::uint64_t acknowledged_round = 0;
 };
 
 struct SetUserCommand {

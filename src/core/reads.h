@@ -90,6 +90,15 @@ Result<MembersPage> read_members(View& view, const CoreParams& params, const Use
 Result<MembersPage> read_any_members(View& view, const CoreParams& params, const ConversationId& conversation,
                                      std::uint32_t limit, const Member& after);
 
+struct ReceiptsQuery {
+  UserId user;
+  ConversationId conversation;
+  std::vector<UserId> users;  // of these alone; none: of all
+};
+/// How far the other members have read. CONVERSATION_NOT_FOUND, NOT_MEMBER; LIMIT_REACHED for more than small_max
+/// members.
+Result<Receipts> read_receipts(View& view, const CoreParams& params, const ReceiptsQuery& query);
+
 /// The conversations of a user by (sort_time, conversation) descending, below the given place (0: from the top).
 Result<ConversationList> read_conversations(View& view, const CoreParams& params, const UserId& user,
                                             std::uint32_t limit, std::int64_t below_sort_time,

@@ -295,6 +295,7 @@ struct Device {
   Mark acknowledged;
   std::int64_t last_seen = 0;
   std::string push_token;
+  std::uint64_t acknowledged_round = 0;  // all of its user's index up to this commit round has come to it
   bool operator==(const Device&) const = default;
 };
 

@@ -86,7 +86,10 @@ void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
   user.sessions.push_back(&session);
   TM_CHECK(sessions_.emplace(session.id, std::move(made)).second, "a session is attached once");
 
-  if (attach.login.mode == Mode::delta) session.acknowledged = attach.cursor;
+  if (attach.login.mode == Mode::delta) {
+    session.acknowledged = attach.cursor;
+    session.acknowledged_round = attach.round;
+  }
   if (attach.login.mode != Mode::delta) return hint(session);
   answered(session.id, attach.cursor, true, now_ms);
 }
@@ -350,11 +353,17 @@ void Delivery::hint(Session& session) {
   port_.hint(session.id, session.user->head);
 }
 
-void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms) {
+void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = *found->second;
   const Mark taken = std::min(mark, session.user->head);
+  if (mark <= session.user->head) {
+    const auto pushed =
+        std::ranges::find(session.user->recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
+    if (round == 0 && pushed != session.user->recent.end()) round = pushed->item.round;
+    session.acknowledged_round = std::max(session.acknowledged_round, round);
+  }
   if (taken <= session.acknowledged) return;
   session.acknowledged = taken;
   session.pushed_again = 0;
@@ -433,6 +442,11 @@ bool Delivery::waiting(SessionId id) const {
 Mark Delivery::acknowledged(SessionId id) const {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? Mark() : found->second->acknowledged;
+}
+
+std::uint64_t Delivery::acknowledged_round(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? 0 : found->second->acknowledged_round;
 }
 
 }  // namespace tidemark

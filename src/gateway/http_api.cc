@@ -24,6 +24,10 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_mutate()->mutable_recall();
     case HttpOperation::react_to_message:
       return frame.mutable_mutate()->mutable_react();
+    case HttpOperation::get_receipts:
+      return frame.mutable_receipts();
+    case HttpOperation::get_totals:
+      return frame.mutable_totals();
     case HttpOperation::get_reactions:
       return frame.mutable_reactions();
     case HttpOperation::sync:

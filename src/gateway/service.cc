@@ -61,6 +61,7 @@ Result<void> may_read(StoreView& view, const CoreParams& params, const Caller& c
 }
 
 constexpr std::size_t kRecallsKept = 1'024;
+constexpr std::size_t kTotalsKept = 200'000;  // users, and conversations with something unread, some 150 bytes each
 
 /// Whether a read's answer holds anything of the conversation.
 bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
@@ -137,7 +138,9 @@ Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads 
       message_rate_(limits.messages, limits.users_max),
       request_rate_(limits.requests, limits.users_max),
       ephemeral_rate_(limits.ephemerals, limits.users_max),
-      presence_(limits.presence_every_ms) {}
+      presence_(limits.presence_every_ms),
+      receipt_watch_(limits.presence_every_ms),
+      totals_(kTotalsKept) {}
 
 bool Service::changes(const pb::ClientFrame& request) {
   switch (request.operation_case()) {
@@ -246,6 +249,10 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return sync(caller, request, std::move(answer));
     case Operation::kHistory:
       return history(caller, request, std::move(answer));
+    case Operation::kReceipts:
+      return receipts(caller, request, std::move(answer));
+    case Operation::kTotals:
+      return totals(caller, std::move(answer));
     case Operation::kReactions:
       return reactions(caller, request, std::move(answer));
     case Operation::kConversations:

@@ -618,6 +618,7 @@ Result<DedupRecord> decode_dedup(std::string_view bytes) {
 // device := version string(id) string(install) string(platform) string(app_version) string(name) varint(generation)
 //           varint(epoch) varint(generation_used) u8(live) u8(ended) svarint(ended_at) svarint(logged_in_at)
 //           svarint(token_issued_at) varint(acknowledged) svarint(last_seen) string(push_token)
+//           varint(acknowledged_round)
 std::string encode(const Device& device) {
   std::string bytes;
   begin(bytes);
@@ -638,6 +639,7 @@ std::string encode(const Device& device) {
   out.varint(device.acknowledged.value);
   out.svarint(device.last_seen);
   out.string(device.push_token);
+  out.varint(device.acknowledged_round);
   return bytes;
 }
 
@@ -660,6 +662,7 @@ Result<Device> decode_device(std::string_view bytes) {
     device.acknowledged = Mark(in.varint());
     device.last_seen = in.svarint();
     device.push_token = in.string();
+    device.acknowledged_round = in.varint();
     return device;
   });
 }

@@ -672,6 +672,26 @@ void to_pb(const ReactionsPage& page, pb::ReactionList& out) {
   }
 }
 
+void to_pb(const Receipts& receipts, pb::ReceiptList& out) {
+  out.set_conversation_id(receipts.conversation.value);
+  for (const Receipt& receipt : receipts.receipts) {
+    pb::Receipt& made = *out.add_receipts();
+    made.set_user(receipt.user.value);
+    made.set_read_seq(receipt.read.value);
+    made.set_delivered_seq(receipt.delivered.value);
+  }
+  out.set_off(receipts.off);
+}
+
+void to_pb(const Totals& totals, pb::Totals& out) {
+  out.set_unread(totals.unread);
+  out.set_muted_unread(totals.muted_unread);
+  out.set_mentions(totals.mentions);
+  out.set_badge(totals.badge);
+  out.set_flagged(totals.flagged);
+  out.set_exact(totals.exact);
+}
+
 void to_pb(const GroupReply& reply, pb::Group& out) {
   out.set_conversation_id(reply.group.id.value);
   out.set_title(reply.group.title);

@@ -4,6 +4,7 @@
 
 #include "core/commands.h"
 #include "core/reads.h"
+#include "core/totals.h"
 #include "wire/dialect_fwd.h"
 
 namespace tidemark {
@@ -34,6 +35,7 @@ class MuteMemberRequest;
 class Mutated;
 class ReactionList;
 class ReactionsRequest;
+class ReceiptList;
 class RemoveMemberRequest;
 class RemoveMembersRequest;
 class SendRequest;
@@ -41,6 +43,7 @@ class Sent;
 class SetRoleRequest;
 class SyncPage;
 class SyncRequest;
+class Totals;
 class UserObjects;
 }  // namespace v1
 
@@ -91,6 +94,9 @@ void to_pb(const ReactionsPage& page, pb::ReactionList& out);
 void to_pb(const HeadsPage& page, pb::HeadsPage& out);
 /// Without the page token.
 void to_pb(const MembersPage& page, const Conversation& group, pb::MemberList& out);
+void to_pb(const Receipts& receipts, pb::ReceiptList& out);
+/// Without the server's time.
+void to_pb(const Totals& totals, pb::Totals& out);
 void to_pb(const SentReply& reply, pb::Sent& out);
 void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);

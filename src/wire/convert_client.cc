@@ -302,6 +302,14 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.mutated());
     case pb::ServerFrame::kGroup:
       return answer_from(frame.group());
+    case pb::ServerFrame::kReceipts: {
+      Receipts made;
+      made.conversation = ConversationId(frame.receipts().conversation_id());
+      for (const pb::Receipt& each : frame.receipts().receipts())
+        made.receipts.push_back({UserId(each.user()), Seq(each.read_seq()), Seq(each.delivered_seq())});
+      made.off = frame.receipts().off();
+      return made;
+    }
     case pb::ServerFrame::kReactions: {
       replica::WhoReacted made;
       for (const pb::UserReactions& each : frame.reactions().users())
@@ -545,6 +553,12 @@ struct Writer {
     }
   }
   void operator()(const replica::GroupCall& call) const { std::visit(GroupWriter{frame}, call.request); }
+  // That it is watched no longer asks for no answer.
+  void operator()(const replica::AskReceipts& ask) const {
+    if (!ask.watch) frame.set_id(0);
+    frame.mutable_receipts()->set_conversation_id(ask.conversation.value);
+    frame.mutable_receipts()->set_watch(ask.watch);
+  }
   void operator()(const replica::AskReactions& ask) const {
     pb::ReactionsRequest& out = *frame.mutable_reactions();
     out.set_conversation_id(ask.query.conversation.value);

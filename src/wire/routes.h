@@ -22,6 +22,8 @@ enum class HttpOperation : std::uint8_t {
   recall_message,
   react_to_message,
   get_reactions,
+  get_receipts,
+  get_totals,
   sync,
   list_conversations,
   get_conversation,

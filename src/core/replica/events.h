@@ -140,6 +140,13 @@ struct ReactionsEvent {
   Result<WhoReacted> reactions;
 };
 
+/// How far others have read a conversation that is watched: all that is known by now.
+struct ReceiptsEvent {
+  ConversationId conversation;
+  std::vector<Receipt> receipts;
+  bool off = false;  // this user does not tell either, and is told of nobody
+};
+
 enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
 
 struct LinkEvent {
@@ -150,6 +157,6 @@ struct LinkEvent {
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
                            LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent,
-                           PresenceEvent, PassingEvent, LinkEvent>;
+                           ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

@@ -112,6 +112,12 @@ struct AskReactions {
   std::string page_token;
 };
 
+/// How far others have read; with `watch` also what changes from now on.
+struct AskReceipts {
+  ConversationId conversation;
+  bool watch = false;
+};
+
 struct Ack {
   Mark mark;
 };
@@ -140,7 +146,7 @@ struct Foreground {
 };
 
 using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions,
-                               Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
+                               AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -202,8 +208,8 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, WhoReacted, HeartbeatAnswer, Push, Hint, Kick, PresenceStates,
-                            PassingEvent, HeadsPage, HeadNotice>;
+                            MutatedReply, GroupReply, WhoReacted, Receipts, HeartbeatAnswer, Push, Hint, Kick,
+                            PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

@@ -18,6 +18,7 @@ Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
       own_(ws_, conversations_, mutations_, image),
       changes_(ws_, mutations_),
       passing_(ws_),
+      receipts_(ws_),
       groups_(ws_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
@@ -53,6 +54,7 @@ void Replica::on_disconnected(Now now) {
   outbox_.on_link_down();
   mutations_.on_link_down();
   passing_.on_link_down();
+  receipts_.on_link_down();
   groups_.on_link_down();
   show_link();
 }
@@ -104,6 +106,13 @@ struct Replica::Dispatch {
   }
   void operator()(WhoReacted& answer) const {
     if (const auto pending = asked(Pending::Kind::reactions)) replica.groups_.on_answer(*pending, std::move(answer));
+  }
+  void operator()(Receipts& answer) const {
+    if (id == 0) {
+      if (replica.ws_.welcomed) replica.receipts_.on_told(answer);
+    } else if (const auto pending = asked(Pending::Kind::receipts)) {
+      replica.receipts_.on_answer(*pending, answer);
+    }
   }
   void operator()(HeartbeatAnswer& answer) const {
     if (!asked(Pending::Kind::heartbeat)) return;
@@ -206,6 +215,8 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
     case Pending::Kind::heads:
     case Pending::Kind::focus:
       return large_.on_refused(asked, error);
+    case Pending::Kind::receipts:
+      return receipts_.on_refused(asked, error);
     case Pending::Kind::heartbeat:
       return;
   }
@@ -355,6 +366,24 @@ Result<void> Replica::watch(Now now, std::vector<UserId> users) {
   return done;
 }
 
+Result<void> Replica::watch_receipts(Now now, const std::vector<ConversationId>& conversations) {
+  begin(now);
+  auto done = receipts_.watch(conversations);
+  work();
+  return done;
+}
+
+Totals Replica::totals(std::int64_t wall_ms) const {
+  std::map<ConversationId, TotalsPart> parts;
+  for (const auto& [id, held] : ws_.conversations) {
+    const Change& object = held.state.object;
+    if (object.removed || !object.member) continue;
+    const std::uint32_t mentions = object.mentions + (object.all_mentioned_at ? 1 : 0);
+    parts[id] = {object.unread, mentions, object.unread_flag && object.unread.count == 0, object.muted_until};
+  }
+  return sum_of(parts, wall_ms + ws_.device().clock_offset_ms.value_or(0));
+}
+
 Result<void> Replica::say(Now now, Passing passing) {
   begin(now);
   auto done = passing_.say(std::move(passing));
@@ -426,6 +455,7 @@ void Replica::work() {
     objects_.work();
     mutations_.work();
     passing_.work();
+    receipts_.work();
   }
   show_link();
 }
@@ -460,7 +490,7 @@ std::int64_t Replica::next_tick_ms() const {
   if (!ws_.welcomed) return next;
   for (const auto& wanted :
        {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(), outbox_.next_work_ms(),
-        mutations_.next_work_ms(), passing_.next_work_ms(), large_.next_work_ms()})
+        mutations_.next_work_ms(), passing_.next_work_ms(), large_.next_work_ms(), receipts_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

@@ -313,6 +313,12 @@ class TestServer {
     if (!result) return link.down.push_back({id, result.error()});
     link.down.push_back({id, std::get<MutatedReply>(*result)});
   }
+  void answer(TestLink& link, std::uint64_t id, const AskReceipts& ask) {
+    auto receipts = read_receipts(view, params, {link.user, ask.conversation, {}});
+    if (!ask.watch) return;
+    if (!receipts) return link.down.push_back({id, receipts.error()});
+    link.down.push_back({id, std::move(*receipts)});
+  }
   void answer(TestLink& link, std::uint64_t id, AskReactions ask) {
     ask.query.user = link.user;
     auto page = read_reactions(view, {}, ask.query);

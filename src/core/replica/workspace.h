@@ -130,6 +130,7 @@ struct Pending {
     mutate,
     group,
     reactions,
+    receipts,
     heartbeat,
     presence,
     heads,
