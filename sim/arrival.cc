@@ -9,6 +9,7 @@
 #include "core/reads.h"
 #include "sim/judged_world.h"
 #include "sim/own_book.h"
+#include "sim/reactions.h"
 #include "sim/run_context.h"
 #include "store/store_view.h"
 
@@ -147,6 +148,7 @@ void check_lost(const HeldDevice& device, const Truth& truth, const replica::Mem
 void check_rows(const HeldDevice& device, const Truth& truth, const replica::MemoryStore::Stored& stored,
                 const Sight& sight, const OwnState& own) {
   const ConversationId& id = stored.state.id();
+  const Reacted reacted = reactions_in(truth.book.log(id));
   for (const auto& [seq, entry] : truth.book.log(id)) {
     const bool held = stored.rows.contains(seq);
     const bool shows = !entry.target;  // what changes a row is none itself
@@ -168,6 +170,7 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     if (row.entry->body.text != entry.body.text || row.entry->state != entry.state ||
         (!entry.dead() && row.entry->revision != entry.revision))
       throw Violation("I7", named + " is not as the log has it");
+    check_reactions(named, *row.entry, reacted, device.user);
   }
 }
 

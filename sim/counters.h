@@ -22,7 +22,8 @@ namespace tidemark::sim {
   X(edits, "messages edited by their author")                                    \
   X(recalls_done, "recalls acknowledged")                                        \
   X(edits_done, "edits acknowledged")                                            \
-  X(changes_refused, "recalls and edits refused")                                \
+  X(reactions, "reactions put on messages, and taken off")                       \
+  X(changes_refused, "recalls, edits and reactions refused")                     \
   X(clears, "conversations cleared by a user for himself")                       \
   X(removals, "conversations taken out of a list")                               \
   X(came_back, "removed conversations that a message brought back")              \

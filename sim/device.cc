@@ -335,6 +335,14 @@ void SimDevice::edit(const ConversationId& conversation, Seq seq, const std::str
   });
 }
 
+void SimDevice::react(const ConversationId& conversation, Seq seq, const std::string& reaction, bool on) {
+  act([&](replica::Replica& replica) {
+    if (!replica.react(now(), conversation, seq, reaction, on)) return;
+    run_.hit(Counter::reactions);
+    tell(fmt::format("{} {} {}:{}", on ? "puts" : "takes", reaction, conversation.value, seq.value));
+  });
+}
+
 void SimDevice::mark_read(const ConversationId& conversation, Seq seq) {
   act([&](replica::Replica& replica) {
     if (!replica.mark_read(now(), conversation, seq)) return;

@@ -86,6 +86,7 @@ class SimDevice {
   }
   void recall(const ConversationId& conversation, Seq seq);
   void edit(const ConversationId& conversation, Seq seq, const std::string& text, std::optional<Seq> base_revision);
+  void react(const ConversationId& conversation, Seq seq, const std::string& reaction, bool on);
   void mark_read(const ConversationId& conversation, Seq seq);
   void mark_unread(const ConversationId& conversation);
   void clear(const ConversationId& conversation, Seq seq);

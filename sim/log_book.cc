@@ -35,7 +35,7 @@ std::string escaped(std::string_view user) {
 bool same_origin(const Entry& a, const Entry& b) {
   return a.kind == b.kind && a.sender == b.sender && a.client_msg_id == b.client_msg_id && a.ord == b.ord &&
          a.server_time == b.server_time && a.member == b.member && a.config == b.config && a.target == b.target &&
-         a.target_sender == b.target_sender;
+         a.target_sender == b.target_sender && a.reaction == b.reaction;
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ void LogBook::take(const ConversationId& conversation, Entry entry) {
     if (target == nullptr || !target->countable() || target->sender != entry.target_sender)
       throw Violation("I2", named(conversation, seq) + " changes what is no message of who it says");
     if (entry.body != Body()) throw Violation("I11", named(conversation, seq) + " keeps a body beside the row's");
-    changes_[{conversation, entry.target}] = seq;
+    (entry.kind == EntryKind::reaction ? reactions_ : changes_)[{conversation, entry.target}] = seq;
   }
   if (entry.countable() && !entry.dead()) note_text(conversation, seq, entry.revision, entry.body.text);
   log.emplace(seq, std::move(entry));
@@ -184,6 +184,7 @@ void LogBook::restore(const LogBook& backup) {
   logs_ = backup.logs_;
   ids_ = backup.ids_;
   changes_ = backup.changes_;
+  reactions_ = backup.reactions_;
   // What the backup holds was acknowledged for good, whenever that was.
   std::erase_if(acknowledged_, [&](const auto& each) { return !entry(each.conversation, each.seq); });
   std::erase_if(acknowledged_changes_, [&](const auto& each) {
@@ -227,9 +228,10 @@ bool LogBook::lives(std::uint64_t number) const {
          });
 }
 
-const Entry* LogBook::last_change(const ConversationId& conversation, Seq target) const {
-  const auto found = changes_.find({conversation, target});
-  return found == changes_.end() ? nullptr : entry(conversation, found->second);
+const Entry* LogBook::last_change(const ConversationId& conversation, Seq target, EntryKind kind) const {
+  const auto& changes = kind == EntryKind::reaction ? reactions_ : changes_;
+  const auto found = changes.find({conversation, target});
+  return found == changes.end() ? nullptr : entry(conversation, found->second);
 }
 
 const LogBook::Log& LogBook::log(const ConversationId& conversation) const {

@@ -45,8 +45,8 @@ class LogBook {
   /// Whether a message that lives says, or said, the text of this number (sim/texts.h).
   bool lives(std::uint64_t number) const;
   void note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text);
-  /// The last entry that changed the message; null when none has.
-  const Entry* last_change(const ConversationId& conversation, Seq target) const;
+  /// The last reaction to the message, or the last entry of another kind that changed it; null when none has.
+  const Entry* last_change(const ConversationId& conversation, Seq target, EntryKind kind) const;
 
   /// The author was told that entry `change` has given the message this text, or taken it back.
   void acknowledge_edit(const ConversationId& conversation, Seq change, Seq target, const std::string& text);
@@ -94,7 +94,8 @@ class LogBook {
   std::map<std::tuple<std::string, std::string, std::string>, Seq> ids_;  // sender, conversation, client_msg_id
   std::map<std::pair<ConversationId, Seq>, Texts> texts_;
   std::map<std::uint64_t, std::set<std::pair<ConversationId, Seq>>> speakers_;  // by the number of a text
-  std::map<std::pair<ConversationId, Seq>, Seq> changes_;                       // of a message, the last
+  std::map<std::pair<ConversationId, Seq>, Seq> changes_;    // of a message, the last but for reactions
+  std::map<std::pair<ConversationId, Seq>, Seq> reactions_;  // to a message, the last
   std::vector<Acknowledged> acknowledged_;
   std::vector<AcknowledgedChange> acknowledged_changes_;
   Asked asked_;

@@ -5,6 +5,7 @@
 
 #include "core/reads.h"
 #include "sim/judged_world.h"
+#include "sim/reactions.h"
 #include "sim/rights.h"
 #include "store/store_view.h"
 
@@ -18,6 +19,7 @@ bool kills(EntryKind kind) {
 /// The row is in a state from before the change.
 bool lags(const Entry& row, const Entry& change) {
   if (row.dead()) return false;
+  if (change.kind == EntryKind::reaction) return row.reacted < change.seq;
   return kills(change.kind) || row.revision < change.seq;
 }
 
@@ -154,7 +156,7 @@ void JudgedWorld::check_notice(const Notice& notice, const std::set<UserId>& tol
     throw Violation("I3", named + " is pushed before it is durable");
   for (const Receiver& receiver : notice.receivers) {
     const Sight sight = book_.sight(notice.conversation, receiver.user);
-    const bool shows_target = entry.kind == EntryKind::edit && entry.body != Body();
+    const bool shows_target = (entry.kind == EntryKind::edit && entry.body != Body()) || entry.reaction;
     const bool target_hidden =
         !sight.sees(entry.target) || own_before_.of(receiver.user, notice.conversation).hides(entry.target);
     if (!sight.sees(entry.seq) || (shows_target && target_hidden))
@@ -200,7 +202,10 @@ void JudgedWorld::look_at_log() {
   own_ = OwnBook(snapshot);
   run_.ask(Judge::I13);
   indexes_.read(*snapshot);
-  for (const auto& [id, log] : book_.logs()) check_rights(id, log);
+  for (const auto& [id, log] : book_.logs()) {
+    check_rights(id, log);
+    check_reactions(id, log, server_.params());
+  }
 }
 
 // --------------------------------------------------------------------------------------------------- the devices
@@ -329,7 +334,7 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
     for (auto it = log.upper_bound(stored ? stored->state.touched : Seq()); it != log.end(); ++it) {
       if (it->first > state.touched) break;
       const Seq target = it->second.target;
-      if (!target || book_.last_change(state.id(), target) != &it->second) continue;
+      if (!target || book_.last_change(state.id(), target, it->second.kind) != &it->second) continue;
       const auto* row = after(state.id(), target);
       if (state.lost.contains(target)) continue;  // is here alone, as it was
       if (row && !row->note.provisional && lags(*row->entry, it->second)) fault(state.id(), target, state.touched);
@@ -343,12 +348,15 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
     const Seq up_to = touched.contains(row.conversation) ? touched[row.conversation]
                       : stored                           ? stored->state.touched
                                                          : Seq();
-    const Entry* change = book_.last_change(row.conversation, seq);
-    if (change && change->seq <= up_to && !row.note.provisional && lags(*row.entry, *change))
-      fault(row.conversation, seq, up_to);
+    for (const EntryKind kind : {EntryKind::edit, EntryKind::reaction}) {
+      const Entry* change = book_.last_change(row.conversation, seq, kind);
+      if (change && change->seq <= up_to && !row.note.provisional && lags(*row.entry, *change))
+        fault(row.conversation, seq, up_to);
+    }
     if (stored == nullptr || !stored->rows.contains(seq) || stored->rows.at(seq).note.provisional) continue;
     const Entry& before = *stored->rows.at(seq).entry;
-    if (rank_of(*row.entry) < rank_of(before) || (!row.entry->dead() && row.entry->revision < before.revision))
+    const bool less_known = row.entry->revision < before.revision || row.entry->reacted < before.reacted;
+    if (rank_of(*row.entry) < rank_of(before) || (!row.entry->dead() && less_known))
       throw Violation("I9", fmt::format("{}:{} on {} goes back to an earlier state", row.conversation.value, seq.value,
                                         device.name().shown));
   }

@@ -183,8 +183,18 @@ void World::set_object(SimDevice& device, const ConversationId& id) {
   }
 }
 
+/// To anybody's message, often to one to which others react; now and then in more ways than are allowed.
+void World::react(SimDevice& device, const ConversationId& id) {
+  const auto seq = pick_message(device, id, false);
+  if (!seq) return;
+  const bool many = run_.dice.chance(30);
+  for (int left = many ? 10 : 1; left > 0; --left)
+    device.react(id, *seq, fmt::format("r{}", run_.dice.below(many ? 40 : 4)), run_.dice.chance(650));
+}
+
 /// On one of the user's devices, and now and then on another at the same time.
 void World::change_message(SimDevice& device, const ConversationId& id) {
+  if (run_.dice.chance(350)) return react(device, id);
   const auto seq = pick_message(device, id, true);
   if (!seq) return;
   const Seq revision = device.store().row(id, *seq)->revision;

@@ -66,6 +66,7 @@ class World final : public JudgedWorld {
   void change_over_http(const ConversationId& id, Seq seq);
   void read_over_http();
   void scroll(SimDevice& device, const ConversationId& id);
+  void react(SimDevice& device, const ConversationId& id);
   void change_message(SimDevice& device, const ConversationId& id);
   void change_own(SimDevice& device, const ConversationId& id);
   void set_object(SimDevice& device, const ConversationId& id);

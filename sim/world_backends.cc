@@ -69,6 +69,13 @@ void World::change_over_http(const ConversationId& id, Seq seq) {
   if (run_.dice.chance(150)) return delete_as_operator(id, seq);
   MutateCommand command{entry.sender, DeviceId("http"), {}, 0, {}};
   std::string text;
+  if (run_.dice.chance(300)) {
+    const UserId by = pick_user();
+    command = {by, DeviceId("http"), {}, 0, {}};
+    command.change =
+        ReactCommand{by, DeviceId("http"), id, seq, fmt::format("r{}", run_.dice.below(4)), run_.dice.chance(650)};
+    return server_.submit(std::move(command), [](const Result<Reply>&) {});
+  }
   if (run_.dice.chance(500)) {
     const bool admin = run_.dice.chance(300);
     if (admin) command.user = UserId("ops");

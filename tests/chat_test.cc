@@ -194,6 +194,15 @@ TEST_F(Chat, TakesBackAndSaysOtherwise) {
                              HasSubstr("notice there is no message of yours here\n"), Not(HasSubstr("one"))));
 }
 
+TEST_F(Chat, ReactsToWhatOthersSaid) {
+  ASSERT_EQ(chat("alice", "one\ntwo\n", {"--to", "bob"}).exit_code, 0);
+  const Finished bob = chat("bob", "/to alice\n/react yes\n/react no 1\n/unreact no 1\n/react\n");
+  EXPECT_THAT(bob.out, AllOf(HasSubstr("reaction done alice_bob 2\n"), HasSubstr("reaction done alice_bob 1\n"),
+                             HasSubstr("changed alice_bob 2 alice: two  yes 1*\n"),
+                             HasSubstr("notice /react takes an emoji and the number of a message")));
+  EXPECT_THAT(chat("alice", "/to bob\n").out, AllOf(HasSubstr("alice: two  yes 1\n"), HasSubstr("alice: one\n")));
+}
+
 TEST_F(Chat, InMemoryItLeavesNothing) {
   EXPECT_EQ(chat("alice", "hello\n", {"--to", "bob", "--store", "none"}).exit_code, 0);
   EXPECT_FALSE(fs::exists(stores()));

@@ -82,6 +82,31 @@ TEST_F(Cli, EditsAndRecallsWhatWasSent) {
   EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, Not(HasSubstr("right now")));
 }
 
+TEST_F(Cli, ReactsAndShowsWhoDoes) {
+  ASSERT_EQ(send("alice", {"bob", "lunch?"}).exit_code, 0);
+  EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "bob").out, "alice_bob:1  reacted to\n");
+  EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "bob").out, "alice_bob:1  is so already\n");
+  EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "alice").out, "alice_bob:1  reacted to\n");
+  EXPECT_EQ(run({"reactions", "alice_bob:1"}, "--from", "bob").out, "alice  yes\nbob  yes\n");
+  EXPECT_EQ(run({"reactions", "alice_bob:1", "no"}, "--from", "bob").out, "");
+  EXPECT_EQ(run({"react", "alice_bob:1", "yes", "--off"}, "--from", "alice").out,
+            "alice_bob:1  no longer reacted to\n");
+  EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out,
+              AllOf(HasSubstr("lunch?  yes 1*"), HasSubstr("bob put yes on 1"), HasSubstr("alice took yes from 1")));
+  EXPECT_THAT(run({"react", "alice_bob:7", "yes"}, "--from", "bob").err,
+              StartsWith("tidemark: MESSAGE_NOT_FOUND (message_id): "));
+}
+
+TEST_F(Cli, TellsWhoHasReadAndWhatIsUnread) {
+  ASSERT_EQ(send("alice", {"bob", "one"}).exit_code, 0);
+  ASSERT_EQ(send("alice", {"bob", "two"}).exit_code, 0);
+  EXPECT_THAT(run({"totals"}, "--user", "bob").out, AllOf(HasSubstr("unread    2\n"), HasSubstr("badge     2\n")));
+  EXPECT_THAT(run({"receipts", "alice_bob"}, "--user", "alice").out, HasSubstr("bob"));
+  ASSERT_EQ(run({"settings", "receipts", "false"}, "--user", "bob").exit_code, 0);
+  EXPECT_EQ(run({"receipts", "alice_bob"}, "--user", "alice").out, "nobody tells\n");
+  EXPECT_THAT(run({"receipts", "alice_bob"}, "--user", "bob").out, HasSubstr("you are told of nobody"));
+}
+
 TEST_F(Cli, DevicesAreListedNamedAndLoggedOut) {
   EXPECT_EQ(run({"devices", "list"}, "--user", "alice").out, "no devices\n");
   ASSERT_EQ(this->chat("alice", "bob", "hello\n").exit_code, 0);

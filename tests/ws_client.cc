@@ -185,6 +185,9 @@ void WsClient::take(std::string_view payload) {
     case pb::ServerFrame::kEphemeral:
       ephemerals.push_back(frame->ephemeral());
       return;
+    case pb::ServerFrame::kReceipts:
+      receipts.push_back(frame->receipts());
+      return;
     case pb::ServerFrame::kKick:
       kicks.push_back(frame->kick());
       return;

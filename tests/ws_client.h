@@ -97,6 +97,7 @@ class WsClient {
   std::vector<pb::HeadNotice> head_notices;
   std::vector<pb::PresenceState> presence;
   std::vector<pb::Ephemeral> ephemerals;
+  std::vector<pb::ReceiptList> receipts;
   /// Errors that answer no request of ours (id 0).
   std::vector<pb::Error> stray_errors;
   /// Pushed entries of a conversation, each once, by seq.

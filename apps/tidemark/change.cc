@@ -1,8 +1,11 @@
-// tidemark edit and tidemark recall: an own message gets another text, or is taken back for everybody.
-#include <fmt/core.h>
+// tidemark edit and tidemark recall: an own message gets another text, or is taken back for everybody. tidemark react
+// and tidemark reactions: how somebody reacts to a message, and who does.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
+#include "client/terminal/text_width.h"
 #include "tidemark.pb.h"
 #include "wire/http_parser.h"
 #include "wire/json_writer.h"
@@ -63,6 +66,62 @@ void add_edit(CLI::App& app, Run& chosen) {
       return run_change(*flags, {.method = "PATCH", .target = path_of(*flags), .body = edit_of(*flags)}, "edited");
     };
   });
+}
+
+namespace {
+
+std::string reaction_of(const std::string& name, bool off) {
+  std::string out = R"({"reaction":)";
+  write_json_string(name, out);
+  return out + (off ? R"(,"on":false})" : R"(,"on":true})");
+}
+
+/// All pages of who reacts.
+int run_reactions(const ChangeFlags& flags, const std::string& reaction) {
+  const auto calls = flags.client.open_calls();
+  if (!calls) return 1;
+  std::string page_token;
+  do {
+    std::string target = path_of(flags) + "/reactions?limit=200";
+    if (!reaction.empty()) target += "&reaction=" + percent_encode(reaction);
+    if (!page_token.empty()) target += "&page_token=" + percent_encode(page_token);
+    v1::ReactionList list;
+    if (!call_and_read(*calls, {.target = std::move(target)}, flags.json, list)) return 1;
+    for (const v1::UserReactions& each : list.users())
+      if (!flags.json)
+        fmt::print("{}  {}\n", terminal::printable(each.user()),
+                   terminal::printable(fmt::format("{}", fmt::join(each.reactions(), " "))));
+    page_token = list.page_token();
+  } while (!page_token.empty());
+  return 0;
+}
+
+}  // namespace
+
+void add_react(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("react", "React to a message, or take that off again");
+  auto flags = flags_of(*command);
+  auto name = std::make_shared<std::string>();
+  auto off = std::make_shared<bool>(false);
+  command->add_option("reaction", *name, "An emoji, or whatever the application calls it")
+      ->required()
+      ->type_name("REACTION");
+  command->add_flag("--off", *off, "Take it off again");
+  command->callback([flags, name, off, &chosen] {
+    chosen = [flags, name, off] {
+      return run_change(*flags,
+                        {.method = "POST", .target = path_of(*flags) + "/reactions", .body = reaction_of(*name, *off)},
+                        *off ? "no longer reacted to" : "reacted to");
+    };
+  });
+}
+
+void add_reactions(CLI::App& app, Run& chosen) {
+  CLI::App* command = app.add_subcommand("reactions", "Show who reacts to a message, and how");
+  auto flags = flags_of(*command);
+  auto name = std::make_shared<std::string>();
+  command->add_option("reaction", *name, "Only who reacts so")->type_name("REACTION");
+  command->callback([flags, name, &chosen] { chosen = [flags, name] { return run_reactions(*flags, *name); }; });
 }
 
 void add_recall(CLI::App& app, Run& chosen) {

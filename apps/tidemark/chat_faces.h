@@ -8,6 +8,11 @@
 
 namespace tidemark {
 
+/// A change of a message as the faces call it.
+inline std::string_view name_of(MutationKind kind) {
+  return kind == MutationKind::recall ? "recall" : kind == MutationKind::edit ? "edit" : "reaction";
+}
+
 struct ChatScreenOptions {
   std::string to;      // the conversation to begin with, or ""
   std::string notice;  // shown at first

@@ -225,10 +225,8 @@ void ChatLines::tell(const ClientEvent& event) {
     say(fmt::format("hidden {} ({}, {}]", gone->conversation.value, gone->rows.after.value, gone->rows.to.value));
   } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
     if (change->outcome == ChangeOutcome::done) answered(change->conversation, change->seq);
-    const bool recall = change->kind == MutationKind::recall;
-    say(fmt::format("{} {} {} {}", recall ? "recall" : "edit",
-                    change->outcome == ChangeOutcome::done ? "done" : "queued", change->conversation.value,
-                    change->seq.value));
+    say(fmt::format("{} {} {} {}", name_of(change->kind), change->outcome == ChangeOutcome::done ? "done" : "queued",
+                    change->conversation.value, change->seq.value));
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     answered(refused->conversation, refused->seq);
     say(fmt::format("refused {}: {}", refused->conversation.value, refused->error.message()));

@@ -193,7 +193,7 @@ void ChatFace::tell(const ClientEvent& event) {
     state_.above = history->end ? Above::beginning : Above::unknown;
     if (history->error) state_.notice = history->error->message();
   } else if (const auto* change = std::get_if<ChangeEvent>(&event)) {
-    const std::string what = change->kind == MutationKind::recall ? "recall" : "edit";
+    const std::string what(name_of(change->kind));
     state_.notice = change->outcome == ChangeOutcome::done ? "" : "the " + what + " is on its way";
   } else if (const auto* refused = std::get_if<ChangeRefusedEvent>(&event)) {
     state_.notice = refused->error.message();
@@ -219,7 +219,7 @@ void ChatFace::tell(const ClientEvent& event) {
   }
 }
 
-/// Who is there is shown of the single chat that is looked at.
+/// Who is there is shown of the single chat that is looked at, and of all how far the others have read.
 void ChatFace::watch() {
   const auto parsed = parse_conversation(*open_);
   peer_ = parsed && parsed->kind == ConversationKind::single && !parsed->self() ? parsed->peer_of(session_.user())
@@ -227,6 +227,7 @@ void ChatFace::watch() {
   watched_ = session_.client().conversation(*open_).has_value();
   std::vector<std::string> watched;
   if (!peer_.empty() && watched_) watched.push_back(peer_.value);
+  (void)session_.client().watch_receipts(watched_ ? std::vector{*open_} : std::vector<ConversationId>{});
   (void)session_.client().watch_presence(watched);
 }
 
@@ -322,6 +323,7 @@ void ChatFace::refresh_messages(std::int64_t now_ms, std::int64_t offset_s) {
     if (line.open) state_.title = line.name == open_->value ? line.name : line.name + "  (" + open_->value + ")";
   state_.title += presence_text();
   const Timeline timeline = session_.client().timeline(*open_, {}, rows_wanted_);
+  const std::vector<Receipt> receipts = session_.client().receipts(*open_);
   // Beyond a gap nothing is shown: scrolling back fills it first.
   std::size_t first = timeline.rows.size();
   while (first > 0) {
@@ -336,6 +338,7 @@ void ChatFace::refresh_messages(std::int64_t now_ms, std::int64_t offset_s) {
     MessageLine line = message_line(*timeline.rows[i].entry, session_.user(), now_ms, offset_s);
     if (!timeline.rows[i].on_server) line.text += " (not on the server)";
     line.faded = line.faded || !timeline.rows[i].on_server;
+    if (line.delivery == Delivery::sent) line.delivery = delivery_of(timeline.rows[i].entry->seq, receipts);
     state_.messages.push_back(std::move(line));
   }
   for (const OutboxItem& item : timeline.outbox)

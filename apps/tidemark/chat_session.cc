@@ -38,6 +38,8 @@ const std::vector<std::string> kHelp = {
     "/dissolve                end it for everybody",
     "/recall [NUMBER]         take a message of yours back: the last one, or the one of that number",
     "/edit TEXT               say it otherwise, in your last message",
+    "/react EMOJI [NUMBER]    react to the last message of somebody else, or to the one of that number",
+    "/unreact EMOJI [NUMBER]  take that off again",
     "/delete NUMBER           hide a message from yourself alone",
     "/clear, /remove          hide all of this conversation from yourself; /remove takes it out of the list too",
     "/mute [off], /pin [off]  mute or pin this conversation",
@@ -168,8 +170,9 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
   }
   if (verb == "/group") return create_group(words);
   if (verb == "/join") return join_group(words);
-  static const std::set<std::string_view> of_conversation{
-      "/recall", "/edit", "/unread", "/resend", "/discard", "/delete", "/clear", "/remove", "/mute", "/pin", "/block"};
+  static const std::set<std::string_view> of_conversation{"/recall", "/edit",    "/react",  "/unreact", "/unread",
+                                                          "/resend", "/discard", "/delete", "/clear",   "/remove",
+                                                          "/mute",   "/pin",     "/block"};
   if (!of_conversation.contains(verb) && !is_of_group(verb))
     return {.notice = fmt::format("there is no {}; /help shows what there is", verb)};
   if (!open) return {.notice = fmt::format("{} is about a conversation; open one first", verb)};
@@ -180,27 +183,32 @@ CommandOutcome ChatSession::command(std::string_view line, const std::optional<C
   }
   if (verb == "/recall") return recall(words, *open);
   if (verb == "/edit") return edit(line, *open);
+  if (verb == "/react" || verb == "/unreact") return react(words, *open);
   if (verb == "/delete") return delete_for_me(words, *open);
   if (verb == "/clear" || verb == "/remove") return hide(verb, *open);
   if (verb == "/mute" || verb == "/pin" || verb == "/block") return set_own(verb, words, *open);
   return settle_outbox(verb, *open);
 }
 
-/// The newest message of the user's own that lives; 0 when none is held.
-Seq ChatSession::last_own(const ConversationId& conversation) const {
+/// The newest message of the user's own, or of others, that lives; 0 when none is held.
+Seq ChatSession::last_message(const ConversationId& conversation, bool own) const {
   constexpr std::size_t kLookedAt = 200;
   const Timeline timeline = client_->timeline(conversation, {}, kLookedAt);
   for (const TimelineRow& row : std::views::reverse(timeline.rows))
-    if (row.entry->countable() && row.entry->sender == user_ && !row.entry->dead()) return row.entry->seq;
+    if (row.entry->countable() && (row.entry->sender == user_) == own && !row.entry->dead()) return row.entry->seq;
   return {};
+}
+
+Seq ChatSession::last_own(const ConversationId& conversation) const {
+  return last_message(conversation, true);
 }
 
 namespace {
 
-/// The one number behind a command.
-std::optional<Seq> seq_in(const std::vector<std::string>& words) {
-  if (words.size() != 2) return std::nullopt;
-  const std::string& word = words[1];
+/// The number that is the last of `words` words behind a command.
+std::optional<Seq> seq_in(const std::vector<std::string>& words, std::size_t behind = 1) {
+  if (words.size() != behind + 1) return std::nullopt;
+  const std::string& word = words.back();
   Seq seq;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seq.value);
   if (error != std::errc() || end != word.data() + word.size() || !seq) return std::nullopt;
@@ -222,6 +230,18 @@ CommandOutcome ChatSession::recall(const std::vector<std::string>& words, const 
     seq = *named;
   }
   const auto taken = client_->recall(open, seq);
+  if (!taken) return {.notice = taken.error().message()};
+  return {.notice = "", .changing = seq};
+}
+
+CommandOutcome ChatSession::react(const std::vector<std::string>& words, const ConversationId& open) {
+  const bool on = words.front() == "/react";
+  const auto named = seq_in(words, 2);
+  if (words.size() != 2 && !named)
+    return {.notice = fmt::format("{0} takes an emoji and the number of a message: {0} 👍 57", words.front())};
+  const Seq seq = named.value_or(last_message(open, false));
+  if (!seq) return {.notice = "there is no message of somebody else here"};
+  const auto taken = client_->react(open, seq, words[1], on);
   if (!taken) return {.notice = taken.error().message()};
   return {.notice = "", .changing = seq};
 }

@@ -68,7 +68,9 @@ class ChatSession {
   std::string change_of_group(const std::vector<std::string>& words, const std::string& group) const;
   /// Whether all that was written to it has been answered, waiting a little.
   bool wait_until_sent(const ConversationId& conversation) const;
+  Seq last_message(const ConversationId& conversation, bool own) const;
   Seq last_own(const ConversationId& conversation) const;
+  CommandOutcome react(const std::vector<std::string>& words, const ConversationId& open);
   CommandOutcome recall(const std::vector<std::string>& words, const ConversationId& open);
   CommandOutcome edit(std::string_view line, const ConversationId& open);
   CommandOutcome settle_outbox(std::string_view verb, const ConversationId& open);

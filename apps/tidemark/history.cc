@@ -81,7 +81,6 @@ std::string change_text(const Entry& entry) {
 void add_row(TextTable& table, const Entry& entry) {
   const bool change = !entry.countable();
   std::string remark;
-  if (entry.state == MessageState::edited) remark = " (edited)";
   if (entry.reply_to) remark += fmt::format(" (answers {})", entry.reply_to.value);
   const Style grey{.colour = Colour::grey};
   table.add({{std::to_string(entry.seq.value), grey},

@@ -38,6 +38,8 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_send(app, chosen);
   add_edit(app, chosen);
   add_recall(app, chosen);
+  add_react(app, chosen);
+  add_reactions(app, chosen);
   add_delete(app, chosen);
   add_clear(app, chosen);
   add_remove(app, chosen);
@@ -46,6 +48,8 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_block(app, chosen);
   add_settings(app, chosen);
   add_history(app, chosen);
+  add_receipts(app, chosen);
+  add_totals(app, chosen);
   add_sync(app, chosen);
   add_devices(app, chosen);
   add_chat(app, chosen);

@@ -72,6 +72,17 @@ class Client::Impl final : public LinkHandler {
     return read(*replica_);
   }
   Timeline timeline(const ConversationId& conversation, Seq before, std::size_t limit) const;
+  /// Asks the server something under a fresh number, by which its answer is known.
+  template <typename Ask>
+  Result<std::uint64_t> call(Ask ask) {
+    std::uint64_t number = 0;
+    const Result<void> asked = act([&](Replica& replica, Now moment) {
+      number = ++calls_;
+      return ask(replica, moment, number);
+    });
+    if (!asked) return std::unexpected(asked.error());
+    return number;
+  }
   Result<std::uint64_t> group(const replica::GroupRequest& request);
   const std::string& user() const { return options_.user; }
   std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
@@ -101,7 +112,7 @@ class Client::Impl final : public LinkHandler {
   HelloExtras extras_;
   std::deque<ClientEvent> events_;
   bool lost_ = false;
-  std::uint64_t group_calls_ = 0;
+  std::uint64_t calls_ = 0;
   std::int64_t alarm_ms_ = 0;                  // when on_timer comes, 0: unset
   std::string trouble_ = "not connected yet";  // why there is no connection
   bool reason_given_ = false;                  // trouble_ says more than the end of the connection will
@@ -211,7 +222,9 @@ void Client::Impl::rebuild(const Error& error) {
   // What was asked about groups is not answered any more.
   replica_->on_disconnected(now());
   replica::Outputs unstored = replica_->take_outputs();
-  std::erase_if(unstored.events, [](const auto& event) { return !std::holds_alternative<GroupEvent>(event); });
+  std::erase_if(unstored.events, [](const auto& event) {
+    return !std::holds_alternative<GroupEvent>(event) && !std::holds_alternative<ReactionsEvent>(event);
+  });
   queue(std::move(unstored.events));
   link_->drop();
   ahead_of_store_.reset();
@@ -263,13 +276,8 @@ void Client::Impl::deliver() {
 }
 
 Result<std::uint64_t> Client::Impl::group(const replica::GroupRequest& request) {
-  std::uint64_t call = 0;
-  const Result<void> asked = act([&](Replica& replica, Now moment) {
-    call = ++group_calls_;
-    return replica.group(moment, call, request);
-  });
-  if (!asked) return std::unexpected(asked.error());
-  return call;
+  return call(
+      [&](Replica& replica, Now moment, std::uint64_t number) { return replica.group(moment, number, request); });
 }
 
 // ------------------------------------------------------------------------------------------------- the link's calls
@@ -500,6 +508,34 @@ Result<void> Client::edit(const ConversationId& conversation, Seq seq, const Bod
                           std::optional<Seq> base_revision) {
   return impl_->act(
       [&](Replica& replica, Now now) { return replica.edit(now, conversation, seq, body, base_revision); });
+}
+
+Result<void> Client::react(const ConversationId& conversation, Seq seq, const std::string& reaction, bool on) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.react(now, conversation, seq, reaction, on); });
+}
+
+Result<std::uint64_t> Client::ask_reactions(const ConversationId& conversation, Seq seq, const std::string& reaction,
+                                            const std::string& page_token) {
+  replica::AskReactions ask;
+  ask.query.conversation = conversation;
+  ask.query.seq = seq;
+  ask.query.reaction = reaction;
+  ask.page_token = page_token;
+  return impl_->call([&](Replica& replica, Now now, std::uint64_t number) {
+    return replica.ask_reactions(now, number, std::move(ask));
+  });
+}
+
+Result<void> Client::watch_receipts(const std::vector<ConversationId>& conversations) {
+  return impl_->act([&](Replica& replica, Now now) { return replica.watch_receipts(now, conversations); });
+}
+
+std::vector<Receipt> Client::receipts(const ConversationId& conversation) const {
+  return impl_->look([&](const Replica& replica) { return replica.receipts(conversation); });
+}
+
+Totals Client::totals() const {
+  return impl_->look([](const Replica& replica) { return replica.totals(SystemClock().wall_ms()); });
 }
 
 Result<void> Client::edit_text(const ConversationId& conversation, Seq seq, const std::string& text) {

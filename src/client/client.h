@@ -50,6 +50,8 @@ using replica::OutboxItem;
 using replica::OutboxOutcome;
 using replica::PassingEvent;
 using replica::PresenceEvent;
+using replica::ReactionsEvent;
+using replica::ReceiptsEvent;
 using replica::RowsGoneEvent;
 using replica::UnreadEvent;
 
@@ -58,7 +60,7 @@ struct EventsLost {};
 
 using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
                                  ChangeRefusedEvent, LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent,
-                                 PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+                                 ReactionsEvent, ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
 
 /// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
 /// make room for another (OTHER_DEVICE) keeps everything.
@@ -182,6 +184,14 @@ class Client {
                     std::optional<Seq> base_revision = std::nullopt);
   Result<void> edit_text(const ConversationId& conversation, Seq seq, const std::string& text);
 
+  /// Reacts to anybody's message with an emoji, or whatever the application calls it (1 to 64 bytes), or takes that off
+  /// again. As recall but for FORBIDDEN, and OUT_OF_RANGE. Entry::reactions has the numbers, and which are one's own.
+  Result<void> react(const ConversationId& conversation, Seq seq, const std::string& reaction, bool on = true);
+  /// Asks the server who reacts to a message, `reaction` alone or all; a ReactionsEvent of the number tells a page.
+  /// `page_token`: of the page before. RETRY_LATER without a connection.
+  Result<std::uint64_t> ask_reactions(const ConversationId& conversation, Seq seq, const std::string& reaction = {},
+                                      const std::string& page_token = {});
+
   // Groups. Each asks the server at once and gives a number; a GroupEvent of that number tells the group as it is then,
   // or the refusal (FORBIDDEN, LIMIT_REACHED ...). RETRY_LATER without a connection. Asking again is safe.
 
@@ -204,6 +214,9 @@ class Client {
   /// Newest first, without messages.
   std::vector<Change> conversations() const;
   std::optional<Change> conversation(const ConversationId& id) const;
+  /// What is unread in all conversations, those that are muted now (by the server's clock) apart, and the number on the
+  /// app's icon.
+  Totals totals() const;
   /// At most `limit` rows below `before` (0: from the newest) of what is held.
   Timeline timeline(const ConversationId& conversation, Seq before = {}, std::size_t limit = 50) const;
   /// Takes out of sight what a restore of the server left on this device alone: rows that are not on_server, and the
@@ -223,6 +236,12 @@ class Client {
   /// Whose coming and going PresenceEvents tell, in place of those watched before; at most 200, each with a single chat
   /// with this user. At first, and on every new connection, they tell how things stand. MALFORMED, LIMIT_REACHED.
   Result<void> watch_presence(const std::vector<std::string>& users);
+  /// Of which conversations ReceiptsEvents tell how far others have read and what has reached a device of theirs, in
+  /// place of those watched before; at most 8, of up to 200 members. Nothing comes from who has the setting "receipts"
+  /// set to false, and to such a user nothing at all. LIMIT_REACHED, CONVERSATION_NOT_FOUND.
+  Result<void> watch_receipts(const std::vector<ConversationId>& conversations);
+  /// What is known of a watched conversation: who has read it, and how far.
+  std::vector<Receipt> receipts(const ConversationId& conversation) const;
   /// Tells the other devices of the conversation's members, as far as somebody looks at them: "typing", say, or the
   /// signalling of a call. They get a PassingEvent. RETRY_LATER without a connection, MALFORMED, TOO_LARGE (2,048
   /// bytes), OUT_OF_RANGE (a lifetime of 10 s at most).

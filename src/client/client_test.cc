@@ -228,6 +228,27 @@ TEST(Client, EditsAndRecallsShowOnEveryDeviceAndInTheStore) {
   EXPECT_EQ(ben->recall(kChat, Seq(1)).error().code, ErrorCode::FORBIDDEN);
 }
 
+TEST(Client, ReactsAndIsToldWhoDoesAndWhoHasRead) {
+  TestingServer server;
+  server.with([](replica::TestServer& rules) { return rules.send(UserId("1002"), UserId("1001"), "lunch?"); });
+  const auto anna = start(options_for(server.url(), "1001"));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  ASSERT_TRUE(anna->react(kChat, Seq(1), "yes").has_value());
+  const auto reacted = await<MessageEvent>(*anna, [](const auto& event) { return !event.entry->reactions.empty(); });
+  ASSERT_TRUE(reacted.has_value());
+  EXPECT_EQ(reacted->entry->reactions[0], (Reaction{"yes", 1, true}));
+  const auto call = anna->ask_reactions(kChat, Seq(1));
+  ASSERT_TRUE(call.has_value());
+  const auto who = await<ReactionsEvent>(*anna, [&](const auto& event) { return event.call == *call; });
+  ASSERT_TRUE(who.has_value() && who->reactions.has_value());
+  EXPECT_EQ(who->reactions->users[0].user.value, "1001");
+  ASSERT_TRUE(anna->watch_receipts({kChat}).has_value());
+  const auto receipts = await<ReceiptsEvent>(*anna);
+  ASSERT_TRUE(receipts.has_value());
+  EXPECT_EQ(anna->receipts(kChat).size(), 1u);
+  EXPECT_EQ(anna->totals().unread, 1u);
+}
+
 TEST(Client, WhatWasMissedIsThereAfterTheLineComesBack) {
   TestingServer server;
   const auto anna = start(options_for(server.url(), "1001"));

@@ -52,13 +52,21 @@ void members(auto& archive, Is<ConfigChange> auto& value) {
   auto& [title, policy, data, dissolved, large] = value;
   archive(title, policy, data, dissolved, large);
 }
+void members(auto& archive, Is<Reaction> auto& value) {
+  auto& [name, count, mine] = value;
+  archive(name, count, mine);
+}
+void members(auto& archive, Is<ReactionChange> auto& value) {
+  auto& [name, on] = value;
+  archive(name, on);
+}
 void members(auto& archive, Is<Entry> auto& value) {
   auto& [seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id,
          client_time, priority, state, revision, touched_by, reply_to, mentions, mention_all, body, target,
-         target_sender, member, config] = value;
+         target_sender, member, config, reactions, reacted, reaction] = value;
   archive(seq, kind, ord, top, top_time, touch, server_time, epoch, round, sender, sender_device, client_msg_id,
           client_time, priority, state, revision, touched_by, reply_to, mentions, mention_all, body, target,
-          target_sender, member, config);
+          target_sender, member, config, reactions, reacted, reaction);
 }
 void members(auto& archive, Is<Period> auto& value) {
   auto& [join, leave, visible_from] = value;
@@ -97,8 +105,8 @@ void members(auto& archive, Is<ConversationState> auto& value) {
           wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
-  auto& [seq, server_time, revision, touched_by, echo, state, countable, mine, provisional] = value;
-  archive(seq, server_time, revision, touched_by, echo, state, countable, mine, provisional);
+  auto& [seq, server_time, revision, touched_by, reacted, echo, state, countable, mine, provisional] = value;
+  archive(seq, server_time, revision, touched_by, reacted, echo, state, countable, mine, provisional);
 }
 void members(auto& archive, Is<OutboxItem> auto& value) {
   auto& [local_id, conversation, to, client_msg_id, id_time_ms, body, reply_to, mentions, priority, attempts, state,

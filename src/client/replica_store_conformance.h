@@ -164,8 +164,18 @@ class BatchMaker {
     }
     entry->target = Seq(number());
     entry->target_sender = UserId(text(10));
-    const replica::RowNote note{seq,      entry->server_time, entry->revision,    entry->touched_by,
-                                number(), entry->state,       entry->countable(), flag(),
+    if (flag()) entry->reactions.push_back({text(20), static_cast<std::uint32_t>(below(9)), flag()});
+    entry->reacted = Seq(number());
+    if (flag()) entry->reaction = ReactionChange{text(20), flag()};
+    const replica::RowNote note{seq,
+                                entry->server_time,
+                                entry->revision,
+                                entry->touched_by,
+                                entry->reacted,
+                                number(),
+                                entry->state,
+                                entry->countable(),
+                                flag(),
                                 flag()};
     return {id, std::move(entry), note};
   }
@@ -190,7 +200,7 @@ class BatchMaker {
   replica::MutationItem mutation(std::uint64_t mutation_number) {
     replica::MutationItem item;
     item.number = mutation_number;
-    item.kind = static_cast<replica::MutationKind>(1 + below(12));
+    item.kind = static_cast<replica::MutationKind>(1 + below(13));
     item.conversation = ConversationId(text(10));
     item.seq = Seq(number());
     item.body = body();

@@ -258,7 +258,13 @@ class TestingServer {
         request.operation = replica::Heartbeat{};
         break;
       default:
-        if (const auto call = group_request_of(frame)) request.operation = replica::GroupCall{*call};
+        if (frame.has_receipts())
+          request.operation =
+              replica::AskReceipts{ConversationId(frame.receipts().conversation_id()), frame.receipts().watch()};
+        else if (frame.has_reactions())
+          request.operation = replica::AskReactions{reactions_from(frame.reactions()), frame.reactions().page_token()};
+        else if (const auto call = group_request_of(frame))
+          request.operation = replica::GroupCall{*call};
     }
     return request;
   }
@@ -297,6 +303,12 @@ class TestingServer {
     replica::MutationItem item = kind(replica::MutationKind::edit, edit.seq);
     item.body = edit.body;
     item.base_revision = edit.base_revision;
+    return item;
+  }
+  static replica::MutationItem item_of(const ReactCommand& react) {
+    replica::MutationItem item = kind(replica::MutationKind::react, react.seq);
+    item.name = react.reaction;
+    item.on = react.on;
     return item;
   }
   static replica::MutationItem item_of(const ClearCommand& clear) {
@@ -391,6 +403,11 @@ class TestingServer {
   static void put(const SentReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_sent()); }
   static void put(const MutatedReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_mutated()); }
   static void put(const GroupReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_group()); }
+  static void put(const replica::WhoReacted& answer, pb::ServerFrame& out) {
+    to_pb(ReactionsPage{answer.users, {}}, *out.mutable_reactions());
+    out.mutable_reactions()->set_page_token(answer.page_token);
+  }
+  static void put(const Receipts& receipts, pb::ServerFrame& out) { to_pb(receipts, *out.mutable_receipts()); }
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {
     out.mutable_heartbeat()->set_head(answer.head.value);
     out.mutable_heartbeat()->set_server_time(answer.server_time);

@@ -46,6 +46,8 @@ void erase_content(Entry& message) {
   message.mentions.clear();
   message.mention_all = false;
   message.reply_to = Seq();
+  message.reactions.clear();
+  message.reacted = Seq();
 }
 
 }  // namespace tidemark

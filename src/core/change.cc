@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "core/body.h"
+#include "core/change_parts.h"
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/group_rights.h"
@@ -14,17 +15,7 @@
 #include "core/visibility.h"
 
 namespace tidemark {
-namespace {
 
-/// Who changes what.
-struct Changing {
-  const ConversationId& id;
-  const UserId& by;
-  const DeviceId& device;
-  EntryKind kind;
-};
-
-/// The message as this member sees it; what he may not see answers as what does not exist.
 Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& id, Seq seq, bool admin) {
   TM_TRY(parse_conversation(id));
   const auto unknown = [] { return fail(ErrorCode::MESSAGE_NOT_FOUND, "seq"); };
@@ -40,6 +31,8 @@ Result<Entry> target_of(Draft& draft, const UserId& user, const ConversationId& 
   if (!target || !target->countable()) return unknown();
   return std::move(*target);
 }
+
+namespace {
 
 /// By the conversation's own time, which a clock set back leaves where it is.
 Result<void> check_age(Draft& draft, const ConversationId& id, const Entry& target, std::int64_t allowed_ms) {
@@ -60,15 +53,17 @@ Result<void> check_may_say(Draft& draft, const EditCommand& command) {
 /// or his preview.
 bool shows_in_list(const Sight& sight, const Entry& entry, const Entry& before) {
   const auto& [view, user, row] = sight;
+  if (entry.kind == EntryKind::reaction) return false;
   const bool previewed = before.seq == entry.top || !visible(sight, entry.top);
   const bool counted = entry.kind != EntryKind::edit && before.seq > floor_of(row) && before.sender != user;
   return previewed || counted;
 }
 
-/// In a large group those whom the message mentions have to learn of the change by their index.
+/// In a large group those whom the message mentions have to learn by their index of what changes what it says.
 void tell_mentioned(Draft& draft, const Entry& before, Notice notice, std::vector<Notice>& notices) {
   notice.large = true;
-  std::vector<UserId> told = before.mentions;
+  std::vector<UserId> told;
+  if (notice.entry->kind != EntryKind::reaction) told = before.mentions;
   std::ranges::sort(told);
   const auto repeated = std::ranges::unique(told);
   told.erase(repeated.begin(), repeated.end());
@@ -82,19 +77,28 @@ void tell_mentioned(Draft& draft, const Entry& before, Notice notice, std::vecto
   notices.push_back(std::move(notice));
 }
 
-/// Everybody in period gets the entry; an edit's with the new body, if he may see the message at all.
+/// The entry as it is told to those who may see the message: with what it made of it.
+std::shared_ptr<const Entry> with_content(const Entry& entry, const Entry& after) {
+  Entry full = entry;
+  if (entry.kind == EntryKind::edit) full.body = after.body;
+  if (entry.kind == EntryKind::reaction) full.reactions = after.reactions;
+  return std::make_shared<const Entry>(std::move(full));
+}
+
+/// And to the others.
+std::shared_ptr<const Entry> without_content(const Entry& entry) {
+  Entry bare = entry;
+  bare.reaction.reset();
+  return std::make_shared<const Entry>(std::move(bare));
+}
+
+/// Everybody in period gets the entry; with what it says, if he may see the message at all.
 void tell_members(Draft& draft, const Conversation& conversation, const Entry& before, const Entry& after,
                   const std::shared_ptr<const Entry>& entry, std::vector<Notice>& notices) {
   if (conversation.dissolved) return;  // nobody is in it
-  auto full = entry;
-  if (!after.dead()) {
-    Entry with_body = *entry;
-    with_body.body = after.body;
-    full = std::make_shared<const Entry>(std::move(with_body));
-  }
-  Notice seen{conversation.id, full, draft.round(), {}};
-  Notice unseen{conversation.id, entry, draft.round(), {}};
-  // In a large group not everybody is asked whether he may see the message: without its text, devices ask for it.
+  Notice seen{conversation.id, with_content(*entry, after), draft.round(), {}};
+  Notice unseen{conversation.id, without_content(*entry), draft.round(), {}};
+  // In a large group not everybody is asked whether he may see the message: without what it says, devices ask for it.
   if (conversation.large) return tell_mentioned(draft, before, std::move(unseen), notices);
   for (const Member& member : conversation.members) {
     Receiver receiver = draft.touch_state(member.user, conversation.id, entry.get());
@@ -132,6 +136,8 @@ void tell_former(Draft& draft, const Conversation& conversation, Seq target, Seq
   if (!notice.receivers.empty()) notices.push_back(std::move(notice));
 }
 
+}  // namespace
+
 Changed reply_with(Draft& draft, const Changing& what, const Entry& row, Seq by) {
   Changed changed;
   changed.reply = reply_of(draft, what.by, what.id);
@@ -142,6 +148,7 @@ Changed reply_with(Draft& draft, const Changing& what, const Entry& row, Seq by)
 }
 
 Changed change(Draft& draft, const Changing& what, const Entry& before, Entry after) {
+  TM_CHECK(what.kind != EntryKind::reaction || what.reaction, "a reaction says which");
   TM_CHECK(after.state >= before.state || planted(Fault::edit_revives), "a message's state only moves up");
   Entry made;
   made.kind = what.kind;
@@ -149,8 +156,11 @@ Changed change(Draft& draft, const Changing& what, const Entry& before, Entry af
   made.sender_device = what.device;
   made.target = before.seq;
   made.target_sender = before.sender;
+  made.reaction = what.reaction;
   const auto entry = draft.append(what.id, std::move(made));
-  if (after.state == MessageState::edited) after.revision = entry->seq;
+  if (what.kind == EntryKind::edit) after.revision = entry->seq;
+  if (what.kind == EntryKind::reaction) after.reacted = entry->seq;
+  if (after.dead() && !before.reactions.empty()) draft.writes().erased_reactions.emplace_back(what.id, before.seq);
   draft.change(what.id, after, entry->seq);
   if (after.dead()) note_mention_of_all(draft, what.id, after);
 
@@ -167,8 +177,6 @@ Changed change(Draft& draft, const Changing& what, const Entry& before, Entry af
   changed.notices = std::move(notices);
   return changed;
 }
-
-}  // namespace
 
 Result<Changed> decide_recall(Draft& draft, const RecallCommand& command) {
   TM_ASSIGN(const Entry target, target_of(draft, command.user, command.conversation, command.seq, command.admin));

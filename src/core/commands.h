@@ -59,6 +59,16 @@ struct EditCommand {
   std::optional<Seq> base_revision;  // refused when the message has another revision by now
 };
 
+/// The user reacts to a message so, or no longer does.
+struct ReactCommand {
+  UserId user;
+  DeviceId device;
+  ConversationId conversation;
+  Seq seq;
+  std::string reaction;
+  bool on = true;
+};
+
 /// Hides everything up to `seq` (0: the head) from the user alone.
 struct ClearCommand {
   UserId user;
@@ -118,7 +128,7 @@ struct MutateCommand {
   InstallId install;
   std::uint64_t number = 0;
   std::variant<ReadCommand, MarkUnreadCommand, RecallCommand, EditCommand, ClearCommand, RemoveCommand,
-               DeleteForMeCommand, MuteCommand, PinCommand, DraftCommand, SettingCommand, BlockCommand>
+               DeleteForMeCommand, MuteCommand, PinCommand, DraftCommand, SettingCommand, BlockCommand, ReactCommand>
       change;
 };
 
@@ -240,6 +250,7 @@ struct DeviceSeenCommand {
   std::uint64_t generation = 0;
   Mark acknowledged;
   std::int64_t ago_ms = 0;  // since its last frame
+  std::uint64_t acknowledged_round = 0;
 };
 
 struct SetUserCommand {
@@ -373,7 +384,16 @@ struct Writes {
     Seq touched_before;  // the touch that this one replaces
   };
   std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> entries;  // ascending within a conversation
+  /// How a user reacts to a message from now on; with no names he does not.
+  struct ReactionRow {
+    ConversationId conversation;
+    Seq seq;
+    UserId user;
+    std::vector<std::string> names;
+  };
   std::vector<ChangedRow> changed;
+  std::vector<ReactionRow> reactions;
+  std::vector<std::pair<ConversationId, Seq>> erased_reactions;  // of all users to a message
   std::vector<Conversation> conversations;
   std::vector<std::pair<UserId, UserHead>> users;
   std::vector<UserRow> rows;

@@ -67,7 +67,7 @@ struct Touched {
     }
     std::optional<Entry> entry = view.entry(query.conversation, target);
     if (!entry) return true;
-    Entry seen = seen_by(query.user, std::move(*entry));
+    Entry seen = seen_by(sight, std::move(*entry));
     bytes += bytes_of_row(seen);
     if (!rows.empty() && (rows.size() == limit || bytes > bytes_max)) return false;
     rows.push_back(std::move(seen));
@@ -131,10 +131,10 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
   if (query.after >= bound) {
     page.covers = {bound, bound};
   } else {
-    const Intervals gap = visible_in({view, query.user, *row}, query.after, bound);
+    const Sight sight{view, query.user, *row};
+    const Intervals gap = visible_in(sight, query.after, bound);
     const bool huge = length_of(gap) > params.hole_above;
-    Rows rows = read_rows(view, query.user, query.conversation, gap, huge ? Direction::down : Direction::up,
-                          page_of(limit, params.sync_bytes_max));
+    Rows rows = read_rows(sight, gap, huge ? Direction::down : Direction::up, page_of(limit, params.sync_bytes_max));
     if (huge) {
       give_newest(page, std::move(rows), bound, page.floor);
     } else {

@@ -276,6 +276,16 @@ void Draft::touches(const ConversationId& id, Seq after, Seq to, Direction direc
   if (going && direction == Direction::up) visit_made();
 }
 
+void Draft::set_reactions(const ConversationId& id, Seq seq, const UserId& user, std::vector<std::string> names) {
+  writes_.reactions.push_back({id, seq, user, std::move(names)});
+}
+
+std::vector<std::string> Draft::reactions_of(const ConversationId& id, Seq seq, const UserId& user) {
+  for (const Writes::ReactionRow& made : writes_.reactions)
+    if (made.conversation == id && made.seq == seq && made.user == user) return made.names;
+  return base_.reactions_of(id, seq, user);
+}
+
 UserHead Draft::user(const UserId& user) {
   const DraftedUser* owner = find_user(user);
   return owner ? owner->head : base_.user(user);

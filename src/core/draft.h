@@ -33,6 +33,9 @@ class Draft final : public View {
   /// Rewrites a message's row as the entry `by`, appended before, left it.
   void change(const ConversationId& id, Entry row, Seq by);
 
+  /// How the user reacts to a message from now on.
+  void set_reactions(const ConversationId& id, Seq seq, const UserId& user, std::vector<std::string> names);
+
   /// The user's next mark: one for each entry of a decision (or for a decision without entries), however much of
   /// him it changes.
   Mark touch(const UserId& user);
@@ -64,6 +67,11 @@ class Draft final : public View {
                const std::function<bool(const Entry&)>& visit) override;
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
+  std::vector<std::string> reactions_of(const ConversationId& id, Seq seq, const UserId& user) override;
+  void reactions(const ConversationId& id, Seq seq, const UserId& after,
+                 const std::function<bool(const UserId&, const std::vector<std::string>&)>& visit) override {
+    base_.reactions(id, seq, after, visit);
+  }
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
     base_.left(id, from, visit);
   }

@@ -35,8 +35,8 @@ struct Side {
 Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
   const Seq to = std::min(before ? before - 1 : Seq(0), reading.upper);
   Side side;
-  side.rows = read_rows(reading.view, reading.query.user, reading.query.conversation,
-                        visible_in(sight_of(reading), Seq(0), to), Direction::down, page_of(limit, reading.bytes));
+  side.rows = read_rows(sight_of(reading), visible_in(sight_of(reading), Seq(0), to), Direction::down,
+                        page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? Seq(0) : side.rows.rows.empty() ? to : side.rows.rows.front().seq - 1;
   if (planted(Fault::end_on_short_page) && side.rows.rows.size() < limit) side.end = true;
@@ -46,9 +46,8 @@ Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
 Side newer_than(const Reading& reading, Seq after, std::uint64_t limit) {
   const Seq from = std::min(after, reading.upper);
   Side side;
-  side.rows =
-      read_rows(reading.view, reading.query.user, reading.query.conversation,
-                visible_in(sight_of(reading), from, reading.upper), Direction::up, page_of(limit, reading.bytes));
+  side.rows = read_rows(sight_of(reading), visible_in(sight_of(reading), from, reading.upper), Direction::up,
+                        page_of(limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? reading.upper : side.rows.rows.empty() ? from : side.rows.rows.back().seq;
   return side;
@@ -141,7 +140,7 @@ Result<Entry> message_row(View& view, const UserId& user, const ConversationId& 
   if (!row || !visible({view, user, *row}, seq)) return unknown();
   std::optional<Entry> entry = view.entry(conversation, seq);
   if (!entry) return unknown();
-  return seen_by(user, std::move(*entry));
+  return seen_by({view, user, *row}, std::move(*entry));
 }
 
 }  // namespace

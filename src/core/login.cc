@@ -101,7 +101,10 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   Device device = logged_in(view, command, known, context.now_ms);
   LoginReply reply = reply_of(view, command, known, user, view.round() - 1);
   reply.generation = device.generation;
-  if (reply.mode == Mode::delta) device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
+  if (reply.mode == Mode::delta) {
+    device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
+    device.acknowledged_round = std::max(device.acknowledged_round, std::min(command.cursor.round, view.round()));
+  }
   if (!leaving.empty()) ends.forget_outlived(device.id);
   draft.writes().devices.emplace_back(command.user, std::move(device));
   Decision decision = std::move(draft).finish(std::move(reply), {});
@@ -131,6 +134,7 @@ Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command
   Device device = *known;
   device.generation_used = command.generation;
   device.acknowledged = std::max(device.acknowledged, std::min(command.acknowledged, view.user(command.user).mark));
+  device.acknowledged_round = std::max(device.acknowledged_round, std::min(command.acknowledged_round, view.round()));
   device.last_seen = std::max(device.last_seen, context.now_ms - command.ago_ms);
   draft.writes().devices.emplace_back(command.user, std::move(device));
   return std::move(draft).finish(NoReply{}, {});

@@ -15,6 +15,7 @@ struct Changed {
 
 Result<Changed> decide_recall(Draft& draft, const RecallCommand& command);
 Result<Changed> decide_edit(Draft& draft, const EditCommand& command);
+Result<Changed> decide_react(Draft& draft, const ReactCommand& command);
 
 Result<Changed> decide_clear(Draft& draft, const ClearCommand& command);
 Result<Changed> decide_remove(Draft& draft, const RemoveCommand& command);

@@ -35,6 +35,9 @@ struct CoreParams {
   // Changing what was sent (design, section 7). 0: at any time.
   std::int64_t recall_ms = 120 * kSecondMs;
   std::int64_t edit_ms = 0;
+  std::size_t reactions_per_user_max = 8;      // of one user to a message
+  std::size_t reactions_per_message_max = 32;  // different ones
+  std::size_t reaction_bytes_max = 64;
   // What a user keeps for himself.
   std::size_t delete_max = 10'000;                // entries looked at by one deletion
   std::size_t delete_ranges_max = 200;            // of one deletion

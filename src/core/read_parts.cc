@@ -9,8 +9,21 @@
 
 namespace tidemark {
 namespace {
+
 constexpr std::uint64_t kRowsReserved = 64;  // an entry is large: moving a few of them costs more than their room
+
+void mark_own(const Sight& sight, Entry& message) {
+  const auto own = sight.view.reactions_of(sight.row.conversation, message.seq, sight.user);
+  for (Reaction& reaction : message.reactions) reaction.mine = std::ranges::find(own, reaction.name) != own.end();
 }
+
+bool shows_reaction(const Sight& sight, Seq target) {
+  if (!visible(sight, target)) return false;
+  const std::optional<Entry> message = sight.view.entry(sight.row.conversation, target);
+  return message && !message->dead();
+}
+
+}  // namespace
 
 PageSize page_of(std::uint64_t limit, std::uint64_t bytes) {
   return {limit, 4 * limit, bytes, true};
@@ -21,17 +34,20 @@ std::uint64_t bytes_of_row(const Entry& entry) {
   std::uint64_t bytes = body.type.size() + body.text.size() + body.summary.size() + body.data.size();
   bytes += body.encrypted.size();
   for (const Attachment& file : body.attachments) bytes += file.url.size() + file.mime.size() + file.hash.size();
+  for (const Reaction& reaction : entry.reactions) bytes += reaction.name.size();
   return bytes;
 }
 
-Entry seen_by(const UserId& user, Entry entry) {
-  if (entry.sender != user) entry.client_msg_id.clear();
+Entry seen_by(const Sight& sight, Entry entry) {
+  if (entry.sender != sight.user) entry.client_msg_id.clear();
   if (entry.dead()) erase_content(entry);
+  if (!entry.reactions.empty()) mark_own(sight, entry);
+  if (entry.reaction && !shows_reaction(sight, entry.target)) entry.reaction.reset();
   return entry;
 }
 
-Rows read_rows(View& view, const UserId& user, const ConversationId& id, const Intervals& ranges, Direction direction,
-               const PageSize& size, std::uint64_t round_max) {
+Rows read_rows(const Sight& sight, const Intervals& ranges, Direction direction, const PageSize& size,
+               std::uint64_t round_max) {
   Rows page;
   std::uint64_t room = 0;
   for (const Interval& range : ranges) room += range.to - range.after;
@@ -46,7 +62,7 @@ Rows read_rows(View& view, const UserId& user, const ConversationId& id, const I
       page.more = true;
       return false;
     }
-    Entry row = seen_by(user, entry);
+    Entry row = seen_by(sight, entry);
     const std::uint64_t bytes = bytes_of_row(row);
     const bool free_of_charge = size.at_least_one && page.rows.empty();
     if (page.bytes + bytes > size.bytes && !free_of_charge) {
@@ -60,7 +76,7 @@ Rows read_rows(View& view, const UserId& user, const ConversationId& id, const I
   };
   for (std::size_t i = 0; i < ranges.size() && !page.more && !page.too_new; ++i) {
     const Interval& range = direction == Direction::up ? ranges[i] : ranges[ranges.size() - 1 - i];
-    view.entries(id, range.after, range.to, direction, take);
+    sight.view.entries(sight.row.conversation, range.after, range.to, direction, take);
   }
   if (direction == Direction::down) std::ranges::reverse(page.rows);
   return page;

@@ -7,6 +7,7 @@
 #include "core/params.h"
 #include "core/results.h"
 #include "core/view.h"
+#include "core/visibility.h"
 
 namespace tidemark {
 
@@ -32,13 +33,14 @@ struct Rows {
   std::uint64_t bytes = 0;
 };
 
-/// The entries in `ranges` from one end on, as `user` sees them, until the page is full; going up, until an entry of
+/// The entries in `ranges` from one end on, as the user sees them, until the page is full; going up, until an entry of
 /// a round above `round_max`.
-Rows read_rows(View& view, const UserId& user, const ConversationId& id, const Intervals& ranges, Direction direction,
-               const PageSize& size, std::uint64_t round_max = std::numeric_limits<std::uint64_t>::max());
+Rows read_rows(const Sight& sight, const Intervals& ranges, Direction direction, const PageSize& size,
+               std::uint64_t round_max = std::numeric_limits<std::uint64_t>::max());
 
-/// A row as `user` sees it: a dead one is a marker with sender and time; a client_msg_id is shown to its sender only.
-Entry seen_by(const UserId& user, Entry entry);
+/// A row as the user sees it: a dead one is a marker with sender and time; a client_msg_id is shown to its sender only;
+/// of reactions he is told which are his own, and nothing of one to a message that is dead or not for him to see.
+Entry seen_by(const Sight& sight, Entry entry);
 
 /// What a row weighs against a byte budget: its texts.
 std::uint64_t bytes_of_row(const Entry& entry);

@@ -87,6 +87,11 @@ struct ContentOf {
     out.string(block.other.value);
     out.u8(block.blocked ? 1 : 0);
   }
+  void operator()(const ReactCommand& react) const {
+    name(react.conversation, react.seq);
+    out.string(react.reaction);
+    out.u8(react.on ? 1 : 0);
+  }
   void name(const ConversationId& conversation, Seq seq) const {
     out.string(conversation.value);
     out.varint(seq.value);
@@ -177,6 +182,7 @@ struct ChangeBy {
   Result<Changed> operator()(const MarkUnreadCommand& command) { return mark_unread(draft, command); }
   Result<Changed> operator()(const RecallCommand& command) { return decide_recall(draft, command); }
   Result<Changed> operator()(const EditCommand& command) { return decide_edit(draft, command); }
+  Result<Changed> operator()(const ReactCommand& command) { return decide_react(draft, command); }
   Result<Changed> operator()(const ClearCommand& command) { return decide_clear(draft, command); }
   Result<Changed> operator()(const RemoveCommand& command) { return decide_remove(draft, command); }
   Result<Changed> operator()(const DeleteForMeCommand& command) { return decide_delete_for_me(draft, command); }

@@ -55,6 +55,17 @@ Result<HistoryPage> read_history(View& view, const CoreParams& params, const His
 /// One row as `user` sees it; MESSAGE_NOT_FOUND when unknown, foreign or hidden alike.
 Result<Entry> read_message(View& view, const UserId& user, const ConversationId& conversation, Seq seq);
 
+struct ReactionsQuery {
+  UserId user;
+  ConversationId conversation;
+  Seq seq;
+  std::string reaction;  // only who reacts so; empty: everybody who reacts
+  UserId after;          // the page goes on behind this user
+  std::uint32_t limit = 0;
+};
+/// Who reacts to a message, in an order of the store's own. MESSAGE_NOT_FOUND as above, MESSAGE_DELETED for a dead one.
+Result<ReactionsPage> read_reactions(View& view, const CoreParams& params, const ReactionsQuery& query);
+
 /// A device's question about its large groups (design, section 3).
 struct HeadsQuery {
   UserId user;
@@ -78,6 +89,15 @@ Result<MembersPage> read_members(View& view, const CoreParams& params, const Use
 /// Of any group, for an operator.
 Result<MembersPage> read_any_members(View& view, const CoreParams& params, const ConversationId& conversation,
                                      std::uint32_t limit, const Member& after);
+
+struct ReceiptsQuery {
+  UserId user;
+  ConversationId conversation;
+  std::vector<UserId> users;  // of these alone; none: of all
+};
+/// How far the other members have read. CONVERSATION_NOT_FOUND, NOT_MEMBER; LIMIT_REACHED for more than small_max
+/// members.
+Result<Receipts> read_receipts(View& view, const CoreParams& params, const ReceiptsQuery& query);
 
 /// The conversations of a user by (sort_time, conversation) descending, below the given place (0: from the top).
 Result<ConversationList> read_conversations(View& view, const CoreParams& params, const UserId& user,

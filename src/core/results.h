@@ -138,6 +138,31 @@ struct HistoryPage {
   Seq next_after;
 };
 
+/// Who reacts to a message, and how.
+struct ReactionsPage {
+  struct ByUser {
+    UserId user;
+    std::vector<std::string> names;
+    bool operator==(const ByUser&) const = default;
+  };
+  std::vector<ByUser> users;
+  UserId next;  // the next page goes on behind this user; empty: that was all
+};
+
+/// How far somebody has read a conversation, and up to where it has reached a device of his.
+struct Receipt {
+  UserId user;
+  Seq read;
+  Seq delivered;  // at least `read`
+  bool operator==(const Receipt&) const = default;
+};
+
+struct Receipts {
+  ConversationId conversation;
+  std::vector<Receipt> receipts;  // of the others, but for those who do not tell
+  bool off = false;               // the reader does not tell either, and is told of nobody
+};
+
 struct ConversationList {
   std::vector<Change> conversations;  // newest first
   std::int64_t next_sort_time = 0;    // 0: that was all

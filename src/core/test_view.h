@@ -58,6 +58,19 @@ class TestView final : public View {
     put_entry(id, std::move(row));
   }
 
+  /// How the user reacts to a message; without names he does not.
+  void put_reactions(const ConversationId& id, Seq seq, const UserId& user, std::vector<std::string> names) {
+    if (names.empty())
+      reactions_.erase({id, seq, user});
+    else
+      reactions_[{id, seq, user}] = std::move(names);
+  }
+  void erase_reactions(const ConversationId& id, Seq seq) {
+    std::erase_if(reactions_, [&](const auto& made) {
+      return std::get<ConversationId>(made.first) == id && std::get<Seq>(made.first) == seq;
+    });
+  }
+
   void put_user(const UserId& user, UserHead head) { users_[user] = std::move(head); }
   /// Adds or replaces the index row, in both orders.
   void put_row(const UserId& user, UserConversation row) {
@@ -165,6 +178,18 @@ class TestView final : public View {
       ++touches_read_;
       return visit(item.first, item.second);
     });
+  }
+  std::vector<std::string> reactions_of(const ConversationId& id, Seq seq, const UserId& user) override {
+    const auto* names = read() ? find(reactions_, std::tuple(id, seq, user)) : nullptr;
+    return names ? *names : std::vector<std::string>{};
+  }
+  void reactions(const ConversationId& id, Seq seq, const UserId& after,
+                 const std::function<bool(const UserId&, const std::vector<std::string>&)>& visit) override {
+    if (!read()) return;
+    for (auto it = reactions_.upper_bound({id, seq, after}); it != reactions_.end(); ++it) {
+      const auto& [conversation, message, user] = it->first;
+      if (conversation != id || message != seq || !visit(user, it->second)) return;
+    }
   }
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override {
     const auto* log = read() ? find(logs_, id) : nullptr;
@@ -321,6 +346,7 @@ class TestView final : public View {
   std::map<ConversationId, Conversation> conversations_;
   std::map<ConversationId, std::map<Seq, Entry>> logs_;
   std::map<ConversationId, std::map<Seq, Seq>> touches_;
+  std::map<std::tuple<ConversationId, Seq, UserId>, std::vector<std::string>> reactions_;
   std::map<UserId, UserHead> users_;
   std::map<std::pair<UserId, ConversationId>, UserConversation> rows_;
   std::map<UserId, std::set<ConversationId>> large_groups_;

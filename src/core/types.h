@@ -78,6 +78,21 @@ struct ConfigChange {
   bool operator==(const ConfigChange&) const = default;
 };
 
+/// How a message was reacted to in one way.
+struct Reaction {
+  std::string name;         // an emoji, or whatever the application calls it
+  std::uint32_t count = 0;  // of users
+  bool mine = false;        // the reader is one of them; never stored with the row
+  bool operator==(const Reaction&) const = default;
+};
+
+/// What an entry of kind reaction changed: its sender reacted so, or no longer does.
+struct ReactionChange {
+  std::string name;
+  bool on = false;
+  bool operator==(const ReactionChange&) const = default;
+};
+
 /// An entry of a conversation's log and, for a message, its row: the present state folded into it.
 struct Entry {
   Seq seq;
@@ -101,10 +116,15 @@ struct Entry {
   std::vector<UserId> mentions;
   bool mention_all = false;  // everybody in the conversation is meant
   Body body;
-  Seq target;                          // edit, recall, deletion: the message changed
+  Seq target;                          // edit, recall, deletion, reaction: the message changed
   UserId target_sender;                // its author
   std::optional<MemberChange> member;  // set iff kind == member
   std::optional<ConfigChange> config;  // set iff kind == config
+  // Of a message, how it was reacted to, in order of the first time, and the entry that changed this last. An entry of
+  // kind reaction that is pushed carries what it left.
+  std::vector<Reaction> reactions;
+  Seq reacted;
+  std::optional<ReactionChange> reaction;  // kind reaction, for readers who may see its message
 
   bool countable() const { return kind == EntryKind::message; }
   bool dead() const { return state == MessageState::recalled || state == MessageState::deleted; }
@@ -275,6 +295,7 @@ struct Device {
   Mark acknowledged;
   std::int64_t last_seen = 0;
   std::string push_token;
+  std::uint64_t acknowledged_round = 0;  // all of its user's index up to this commit round has come to it
   bool operator==(const Device&) const = default;
 };
 

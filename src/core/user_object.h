@@ -39,6 +39,10 @@ struct Setting {
 /// The setting that tells devices the user's level; only the admin API sets it.
 inline constexpr std::string_view kLevelSetting = "level";
 
+/// Whether others are told how far the user has read and what has reached him, and he is told it of them: "false" ends
+/// both.
+inline constexpr std::string_view kReceiptsSetting = "receipts";
+
 /// Somebody who may not write to the user.
 struct BlockedUser {
   UserId user;

@@ -61,6 +61,11 @@ class View {
   /// Visits the touches of entries with after < seq <= to: that entry changed the row `target`, and no later one has.
   virtual void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                        const std::function<bool(Seq seq, Seq target)>& visit) = 0;
+  /// How a user reacts to a message: the names, in the order in which he began.
+  virtual std::vector<std::string> reactions_of(const ConversationId& id, Seq seq, const UserId& user) = 0;
+  /// Visits the users behind `after`, in the order of the store, who react to a message, until `visit` returns false.
+  virtual void reactions(const ConversationId& id, Seq seq, const UserId& after,
+                         const std::function<bool(const UserId&, const std::vector<std::string>&)>& visit) = 0;
   /// Visits the users who left a group by an entry at or above `from`; some twice, some back again by now.
   virtual void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) = 0;
 

@@ -120,6 +120,17 @@ void CommitState::touches(const ConversationId& id, Seq after, Seq to, Direction
   if (going && direction == Direction::up) std::for_each(changed.begin(), changed.end(), visit_fresh);
 }
 
+std::vector<std::string> CommitState::reactions_of(const ConversationId& id, Seq seq, const UserId& user) {
+  if (const auto found = round_reactions_.find(keys::reaction(id, seq, user)); found != round_reactions_.end())
+    return found->second;
+  return stored_->reactions_of(id, seq, user);
+}
+
+void CommitState::reactions(const ConversationId&, Seq, const UserId&,
+                            const std::function<bool(const UserId&, const std::vector<std::string>&)>&) {
+  check_failed("reactions", __FILE__, __LINE__, "decisions ask for one user's reactions");
+}
+
 namespace {
 /// Who left by this entry, if anybody did.
 const UserId* leaver(const Entry& entry) {
@@ -351,6 +362,14 @@ void CommitState::apply(const Writes& writes) {
     entries_by_line_[id].push_back(entry);
   }
   for (const Writes::ChangedRow& changed : writes.changed) change_row(changed);
+  for (const auto& made : writes.reactions)
+    round_reactions_[keys::reaction(made.conversation, made.seq, made.user)] = made.names;
+  for (const auto& [id, seq] : writes.erased_reactions) {
+    // Nobody reacts to a dead message any more.
+    const std::string prefix = keys::reactions(id, seq);
+    std::erase_if(round_reactions_, [&](const auto& made) { return made.first.starts_with(prefix); });
+    erased_reactions_.push_back(prefix);
+  }
   for (const Conversation& conversation : writes.conversations) {
     LineSlot& slot = load_line(conversation.id);
     slot.value.conversation = conversation;
@@ -424,6 +443,14 @@ Batch CommitState::take_batch() {
         batch.erase(Table::touches, keys::touch(id, seq));
     }
   }
+  for (const std::string& prefix : erased_reactions_)
+    batch.erase_range(Table::touches, prefix, keys::after_prefix(prefix));
+  for (const auto& [key, names] : round_reactions_) {
+    if (names.empty())
+      batch.erase(Table::touches, key);
+    else
+      batch.put(Table::touches, key, encode(names));
+  }
   for (const ConversationId& id : dirty_conversations_)
     batch.put(Table::conversations, keys::conversation(id), encode(*load_line(id).value.conversation));
   for (const UserId& user : dirty_users_) {
@@ -487,6 +514,8 @@ void CommitState::committed() {
   round_entries_.clear();
   entries_by_line_.clear();
   changes_.clear();
+  round_reactions_.clear();
+  erased_reactions_.clear();
   round_objects_.clear();
   completed_.clear();
   round_large_members_.clear();

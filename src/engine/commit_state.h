@@ -49,6 +49,9 @@ class CommitState final : public View {
                const std::function<bool(const Entry&)>& visit) override;
   void touches(const ConversationId& id, Seq after, Seq to, Direction direction,
                const std::function<bool(Seq, Seq)>& visit) override;
+  std::vector<std::string> reactions_of(const ConversationId& id, Seq seq, const UserId& user) override;
+  void reactions(const ConversationId& id, Seq seq, const UserId& after,
+                 const std::function<bool(const UserId&, const std::vector<std::string>&)>& visit) override;
   void left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) override;
   void members(const ConversationId& id, const Member& after, const std::function<bool(const Member&)>& visit) override;
   void large_groups(const UserId& user, const ConversationId& after,
@@ -125,6 +128,8 @@ class CommitState final : public View {
     std::map<Seq, std::optional<Seq>> touches;         // the target; nothing: erased
   };
   std::map<ConversationId, Changes> changes_;
+  std::map<std::string, std::vector<std::string>> round_reactions_;  // by key; no names: erased
+  std::vector<std::string> erased_reactions_;                        // prefixes of keys
   std::vector<ConversationId> dirty_conversations_;
   struct RoundObject {
     Mark stored_mark;  // 0: not stored

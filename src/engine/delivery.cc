@@ -13,12 +13,13 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 160;  // about what an item takes besides its body
+constexpr std::size_t kReactionBytes = 40;
 
 std::size_t size_of(const Entry* entry) {
   if (entry == nullptr) return kHeaderBytes;
   const Body& body = entry->body;
   return kHeaderBytes + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size() +
-         body.attachments.size() * kHeaderBytes;
+         body.attachments.size() * kHeaderBytes + entry->reactions.size() * kReactionBytes;
 }
 
 /// For the planted fault alone.
@@ -33,9 +34,10 @@ using Blanks = std::unordered_map<const SharedEntry*, std::shared_ptr<SharedEntr
 /// What may still be told instead of the entry; nothing where it tells nothing of the dead message.
 std::shared_ptr<const Entry> blank_of(const Entry& entry, const std::shared_ptr<const Entry>& dead) {
   if (entry.seq == dead->seq) return dead;
-  if (entry.kind != EntryKind::edit || entry.target != dead->seq) return nullptr;
+  if ((entry.kind != EntryKind::edit && entry.kind != EntryKind::reaction) || entry.target != dead->seq) return nullptr;
   auto blank = std::make_shared<Entry>(entry);
   erase_content(*blank);
+  blank->reaction.reset();
   return blank;
 }
 
@@ -84,7 +86,10 @@ void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
   user.sessions.push_back(&session);
   TM_CHECK(sessions_.emplace(session.id, std::move(made)).second, "a session is attached once");
 
-  if (attach.login.mode == Mode::delta) session.acknowledged = attach.cursor;
+  if (attach.login.mode == Mode::delta) {
+    session.acknowledged = attach.cursor;
+    session.acknowledged_round = attach.round;
+  }
   if (attach.login.mode != Mode::delta) return hint(session);
   answered(session.id, attach.cursor, true, now_ms);
 }
@@ -348,11 +353,17 @@ void Delivery::hint(Session& session) {
   port_.hint(session.id, session.user->head);
 }
 
-void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms) {
+void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = *found->second;
   const Mark taken = std::min(mark, session.user->head);
+  if (mark <= session.user->head) {
+    const auto pushed =
+        std::ranges::find(session.user->recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
+    if (round == 0 && pushed != session.user->recent.end()) round = pushed->item.round;
+    session.acknowledged_round = std::max(session.acknowledged_round, round);
+  }
   if (taken <= session.acknowledged) return;
   session.acknowledged = taken;
   session.pushed_again = 0;
@@ -431,6 +442,11 @@ bool Delivery::waiting(SessionId id) const {
 Mark Delivery::acknowledged(SessionId id) const {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? Mark() : found->second->acknowledged;
+}
+
+std::uint64_t Delivery::acknowledged_round(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? 0 : found->second->acknowledged_round;
 }
 
 }  // namespace tidemark

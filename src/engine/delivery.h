@@ -72,6 +72,7 @@ class Delivery {
     LoginReply login;
     Mark cursor;  // what the device stands at; counts only in mode delta
     bool foreground = true;
+    std::uint64_t round = 0;  // the cursor's
   };
   /// A device was welcomed. An older link of the same device ends silently.
   void attach(const Attach& attach, std::int64_t now_ms);
@@ -83,8 +84,8 @@ class Delivery {
   void forget(const std::vector<Notice>& notices) {
     for (const Notice& notice : notices) forget(notice);
   }
-  /// Cumulative.
-  void acknowledge(SessionId id, Mark mark, std::int64_t now_ms);
+  /// Cumulative. `round`: of the cursor that says so, 0 where only the mark was told.
+  void acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round = 0);
   /// A sync request stops pushing until an answer reaches the head.
   void pulling(SessionId id);
   /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
@@ -106,6 +107,8 @@ class Delivery {
   bool waiting(SessionId id) const;
   /// What the device acknowledged.
   Mark acknowledged(SessionId id) const;
+  /// All of the user's index up to this commit round has come to it.
+  std::uint64_t acknowledged_round(SessionId id) const;
   std::size_t sessions() const { return sessions_.size(); }
   std::size_t users() const { return users_.size(); }
 
@@ -130,6 +133,7 @@ class Delivery {
     bool armed = false;  // stands at the head: what comes is pushed
     Mark position;       // pushed, or waiting in `pending`, up to here
     Mark acknowledged;
+    std::uint64_t acknowledged_round = 0;
     Mark unacknowledged_from;  // pushes above this and the acknowledged mark wait for an ack
     std::int64_t waiting_since_ms = 0;
     int pushed_again = 0;

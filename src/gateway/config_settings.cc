@@ -159,6 +159,9 @@ std::vector<Setting> make_settings() {
       TM_LIMIT(recall_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may recall it; 0: at any time. "
                "Operators always may."),
       TM_LIMIT(edit_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may edit it; 0: at any time."),
+      TM_LIMIT(reactions_per_user_max, 1, 100, LIMIT_REACHED, "Reactions of one user to one message."),
+      TM_LIMIT(reactions_per_message_max, 1, 100, LIMIT_REACHED, "Different reactions to one message. Their numbers are "
+               "rewritten with the message at each reaction."),
 
       TM_LIMIT(delete_max, 1, 100'000, LIMIT_REACHED, "Entries that one deletion for oneself looks at."),
       TM_LIMIT(settings_max, 0, 10'000, LIMIT_REACHED, "Settings of a user."),

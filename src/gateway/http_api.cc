@@ -22,6 +22,14 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
     case HttpOperation::recall_message:
     case HttpOperation::recall_as_operator:
       return frame.mutable_mutate()->mutable_recall();
+    case HttpOperation::react_to_message:
+      return frame.mutable_mutate()->mutable_react();
+    case HttpOperation::get_receipts:
+      return frame.mutable_receipts();
+    case HttpOperation::get_totals:
+      return frame.mutable_totals();
+    case HttpOperation::get_reactions:
+      return frame.mutable_reactions();
     case HttpOperation::sync:
       return frame.mutable_sync();
     case HttpOperation::list_conversations:

@@ -58,6 +58,10 @@ struct Limits {
   std::int64_t recall_ms = 120'000;
   /// How long after a message its author may edit it, 0: at any time -> TOO_LATE.
   std::int64_t edit_ms = 0;
+  /// Reactions of one user to one message -> LIMIT_REACHED.
+  std::int64_t reactions_per_user_max = 8;
+  /// Different reactions to one message -> LIMIT_REACHED.
+  std::int64_t reactions_per_message_max = 32;
 
   // What a user keeps for himself.
   /// Entries that one deletion for oneself looks at -> LIMIT_REACHED.

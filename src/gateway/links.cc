@@ -54,6 +54,7 @@ void Links::publish(Outcome outcome) {
     done(std::move(result));
   }
   delivery_.publish(outcome.notices, now_ms());
+  note_reads(outcome.notices);
   for (const UserId& user : retired) end_all_of(user);
 }
 
@@ -72,6 +73,7 @@ void Links::tick() {
   note_seen(now);
   ephemerals_.tick(now);
   tell_presence(now);
+  tell_receipts(now);
 }
 
 bool Links::idle(const WsLink& link) const {
@@ -84,6 +86,35 @@ void Links::tell_presence(std::int64_t now) {
     // Who takes nothing now is told later how things stand then.
     if (link == nullptr || !idle(*link)) continue;
     if (const auto states = service_.presence().take(session, now); !states.empty()) link->tell_presence(states);
+  }
+}
+
+void Links::note_reads(const std::vector<Notice>& notices) {
+  ReceiptWatch& watch = service_.receipt_watch();
+  if (watch.empty()) return;
+  // What changes a user's state alone may have moved his read pointer.
+  for (const Notice& notice : notices)
+    if (!notice.entry)
+      for (const Receiver& receiver : notice.receivers) watch.read(notice.conversation, receiver.user);
+}
+
+void Links::tell_receipts(std::int64_t now) {
+  ReceiptWatch& watch = service_.receipt_watch();
+  for (const ReceiptWatch::Due& due : watch.take_due(now)) {
+    const WsLink* link = find(due.link);
+    if (link == nullptr) continue;
+    // Who takes nothing now is told later how things stand then.
+    if (!idle(*link)) {
+      watch.put_back(due);
+      continue;
+    }
+    service_.changed_receipts(link->caller(), due, [this, due](Result<std::unique_ptr<pb::ServerFrame>> frame) {
+      WsLink* told = find(due.link);
+      if (told == nullptr || !told->welcomed()) return;
+      if (!frame && error_info(frame.error().code).retryable) return service_.receipt_watch().put_back(due);
+      if (!frame || (*frame)->receipts().off()) service_.receipt_watch().unwatch(due.link, due.conversation);
+      if (frame && ((*frame)->receipts().off() || !(*frame)->receipts().receipts().empty())) told->tell(**frame);
+    });
   }
 }
 
@@ -125,7 +156,10 @@ void Links::note_seen(std::int64_t now) {
   if (now - seen_noted_ms_ < kSeenEveryMs) return;
   seen_noted_ms_ = now;
   for (const auto& [id, link] : links_)
-    if (auto seen = link->take_seen()) service_.engine().submit(std::move(*seen), [](Result<Reply>) {});
+    if (auto seen = link->take_seen())
+      service_.engine().submit(std::move(*seen), [this, user = link->user()](const Result<Reply>& reply) {
+        if (reply) service_.receipt_watch().acknowledged(user);
+      });
 }
 
 void Links::note_last_seen(WsLink& link) {
@@ -156,6 +190,7 @@ void Links::joined(WsLink& link) {
 
 void Links::left(const WsLink& link) {
   links_.erase(link.id());
+  service_.receipt_watch().down(link.id());
   // A link that was not admitted has no user.
   const auto found = links_of_.find(link.user());
   if (found == links_of_.end()) return;

@@ -82,6 +82,9 @@ class Links final : private DeliveryPort {
   /// Whether the link can be told what may as well be dropped: no message waits for its socket.
   bool idle(const WsLink& link) const;
   void tell_presence(std::int64_t now);
+  /// Who read, as far as somebody watches it.
+  void note_reads(const std::vector<Notice>& notices);
+  void tell_receipts(std::int64_t now);
   /// Does something with each link; links may end meanwhile.
   template <typename Act>
   void for_each(Act act);

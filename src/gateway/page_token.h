@@ -10,7 +10,14 @@
 
 namespace tidemark {
 
-enum class PageKind : char { sync = 's', history = 'h', conversations = 'c', bodies = 'b', members = 'm' };
+enum class PageKind : char {
+  sync = 's',
+  history = 'h',
+  conversations = 'c',
+  bodies = 'b',
+  members = 'm',
+  reactions = 'r'
+};
 
 class PageTokens {
  public:

@@ -61,6 +61,7 @@ Result<void> may_read(StoreView& view, const CoreParams& params, const Caller& c
 }
 
 constexpr std::size_t kRecallsKept = 1'024;
+constexpr std::size_t kTotalsKept = 200'000;  // users, and conversations with something unread, some 150 bytes each
 
 /// Whether a read's answer holds anything of the conversation.
 bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
@@ -76,6 +77,8 @@ bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
       return is_it(frame.conversation_sync());
     case pb::ServerFrame::kHistory:
       return is_it(frame.history());
+    case pb::ServerFrame::kReactions:
+      return is_it(frame.reactions());
     case pb::ServerFrame::kConversation:
       return is_it(frame.conversation());
     case pb::ServerFrame::kMessage:
@@ -110,6 +113,7 @@ struct OwnedBy {
     change = made_by(caller, std::move(change));
     change.admin = caller.admin;
   }
+  void operator()(ReactCommand& change) const { change = made_by(caller, std::move(change)); }
   void operator()(EditCommand& change) const { change = made_by(caller, std::move(change)); }
   /// What he changes for himself alone.
   void operator()(auto& change) const { change.user = caller.user; }
@@ -134,7 +138,9 @@ Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads 
       message_rate_(limits.messages, limits.users_max),
       request_rate_(limits.requests, limits.users_max),
       ephemeral_rate_(limits.ephemerals, limits.users_max),
-      presence_(limits.presence_every_ms) {}
+      presence_(limits.presence_every_ms),
+      receipt_watch_(limits.presence_every_ms),
+      totals_(kTotalsKept) {}
 
 bool Service::changes(const pb::ClientFrame& request) {
   switch (request.operation_case()) {
@@ -243,6 +249,12 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
       return sync(caller, request, std::move(answer));
     case Operation::kHistory:
       return history(caller, request, std::move(answer));
+    case Operation::kReceipts:
+      return receipts(caller, request, std::move(answer));
+    case Operation::kTotals:
+      return totals(caller, std::move(answer));
+    case Operation::kReactions:
+      return reactions(caller, request, std::move(answer));
     case Operation::kConversations:
       return conversations(caller, request, std::move(answer));
     case Operation::kHeads:
@@ -588,6 +600,41 @@ void Service::history(const Caller& caller, const pb::ClientFrame& request, Answ
                         place.out.varint(page.next_before ? page.next_before.value : page.next_after.value);
                         frame.mutable_history()->set_page_token(
                             tokens_.seal(PageKind::history, caller.user, caller.device, place.bytes));
+                      });
+      },
+      std::move(answer));
+}
+
+// reactions token := string(conversation) varint(seq) string(reaction) string(after this user)
+void Service::reactions(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::ReactionsRequest& asked = request.reactions();
+  ReactionsQuery query = reactions_from(asked);
+  query.user = caller.user;
+  if (!asked.page_token().empty()) {
+    const auto content =
+        tokens_.open(PageKind::reactions, caller.user, caller.device, asked.page_token(), "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    ByteReader in(*content);
+    if (in.string() != asked.conversation_id() || in.varint() != asked.seq() || in.string() != asked.reaction())
+      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another question."));
+    query.after = UserId(in.string());
+  }
+  read(
+      caller,
+      [this, caller, query = std::move(query)](StoreView& view) {
+        return framed(read_reactions(view, engine_.params(), query),
+                      [&](pb::ServerFrame& frame, const ReactionsPage& page) {
+                        pb::ReactionList& list = *frame.mutable_reactions();
+                        list.set_conversation_id(query.conversation.value);
+                        list.set_seq(query.seq.value);
+                        to_pb(page, list);
+                        if (page.next.empty()) return;
+                        Place place;
+                        place.out.string(query.conversation.value);
+                        place.out.varint(query.seq.value);
+                        place.out.string(query.reaction);
+                        place.out.string(page.next.value);
+                        list.set_page_token(tokens_.seal(PageKind::reactions, caller.user, caller.device, place.bytes));
                       });
       },
       std::move(answer));

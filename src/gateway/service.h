@@ -13,9 +13,11 @@
 #include "engine/engine.h"
 #include "engine/ephemerals.h"
 #include "engine/presence.h"
+#include "engine/receipt_watch.h"
 #include "gateway/metrics.h"
 #include "gateway/page_token.h"
 #include "gateway/rate_limit.h"
+#include "gateway/totals_cache.h"
 #include "store/store_view.h"
 #include "wire/dialect_fwd.h"
 
@@ -83,6 +85,9 @@ class Service {
   Presence& presence() { return presence_; }
   /// A state as it may be told.
   void tell_state(const PresenceState& state, pb::PresenceList& out) const;
+  ReceiptWatch& receipt_watch() { return receipt_watch_; }
+  /// What changed of receipts that a link watches, as its user may be told it now.
+  void changed_receipts(const Caller& caller, const ReceiptWatch::Due& due, Answer answer);
   /// Where ephemerals go: to the links of these users, but not to the one that sent it (0: none).
   using ToLinks = std::function<void(const std::vector<UserId>& users, const Ephemerals::Shared&, SessionId sender)>;
   void send_ephemerals_to(ToLinks links) { to_links_ = std::move(links); }
@@ -111,11 +116,15 @@ class Service {
   void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void reactions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void conversations(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void heads(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void members(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void presence(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void ephemeral(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void receipts(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void read_receipts_of(ReceiptsQuery query, const Caller& caller, Answer answer);
+  void totals(const Caller& caller, Answer answer);
   void devices(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void end_sessions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -132,6 +141,8 @@ class Service {
   RateLimiter request_rate_;
   RateLimiter ephemeral_rate_;
   Presence presence_;
+  ReceiptWatch receipt_watch_;
+  TotalsCache totals_;
   ToLinks to_links_;
 };
 

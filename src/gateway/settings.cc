@@ -18,6 +18,8 @@ CoreParams core_params(const Config& config) {
   params.future_ms = limits.future_ms;
   params.recall_ms = limits.recall_ms;
   params.edit_ms = limits.edit_ms;
+  params.reactions_per_user_max = size(limits.reactions_per_user_max);
+  params.reactions_per_message_max = size(limits.reactions_per_message_max);
   params.body_bytes_max = size(limits.body_bytes_max);
   params.body_type_bytes_max = size(limits.body_type_bytes_max);
   params.attachments_max = size(limits.attachments_max);

@@ -168,7 +168,8 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, std::uint64_t large
   made.set_device(caller_.device.value);
   made.set_heads_wanted(login.large_digest != large_digest);
   send(frame);
-  links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark, foreground_}, links_.now_ms());
+  links_.delivery().attach({id_, caller_.user, caller_.device, login, cursor.mark, foreground_, cursor.round},
+                           links_.now_ms());
   if (state_ == State::welcomed && foreground_) links_.tell_ephemerals(*this);
   if (state_ == State::welcomed) run_waiting();
 }
@@ -238,7 +239,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
 
 void WsLink::acknowledge_cursor(const pb::Cursor& cursor) {
   const auto held = cursor_from(cursor);
-  if (held && held->epoch == epoch_) links_.delivery().acknowledge(id_, held->mark, links_.now_ms());
+  if (held && held->epoch == epoch_) links_.delivery().acknowledge(id_, held->mark, links_.now_ms(), held->round);
 }
 
 void WsLink::heartbeat(const pb::ClientFrame& frame) {
@@ -397,24 +398,26 @@ void WsLink::on_closed() {
 
 std::optional<DeviceSeenCommand> WsLink::take_seen() {
   if (state_ != State::welcomed) return std::nullopt;
-  const Mark acknowledged = links_.delivery().acknowledged(id_);
+  const Delivery& delivery = links_.delivery();
+  const bool moved = delivery.acknowledged(id_) != noted_ || delivery.acknowledged_round(id_) != noted_round_;
   const bool seen = std::exchange(seen_due_, false);
   // The first frame, moved marks and a device that is still here after a while are worth a note; every frame is not.
   const bool again = seen && (noted_ms_ == 0 || last_input_ms_ - noted_ms_ >= kSeenAgainMs);
-  seen_due_ = seen && !again && acknowledged == noted_;
-  if (!again && acknowledged == noted_) return std::nullopt;
-  return note_seen(acknowledged);
+  seen_due_ = seen && !again && !moved;
+  if (!again && !moved) return std::nullopt;
+  return note_seen();
 }
 
 std::optional<DeviceSeenCommand> WsLink::take_last_seen() {
   if (state_ != State::welcomed || !std::exchange(seen_due_, false)) return std::nullopt;
-  return note_seen(links_.delivery().acknowledged(id_));
+  return note_seen();
 }
 
-DeviceSeenCommand WsLink::note_seen(Mark acknowledged) {
-  noted_ = acknowledged;
+DeviceSeenCommand WsLink::note_seen() {
+  noted_ = links_.delivery().acknowledged(id_);
+  noted_round_ = links_.delivery().acknowledged_round(id_);
   noted_ms_ = std::max<std::int64_t>(last_input_ms_, 1);
-  return {caller_.user, caller_.device, generation(), acknowledged, links_.now_ms() - last_input_ms_};
+  return {caller_.user, caller_.device, generation(), noted_, links_.now_ms() - last_input_ms_, noted_round_};
 }
 
 }  // namespace tidemark

@@ -38,6 +38,8 @@ class WsLink final {
   /// What its user's contacts did.
   void tell_presence(const std::vector<PresenceState>& states);
   void tell_ephemeral(const Ephemeral& ephemeral);
+  /// Something that was not asked for.
+  void tell(const pb::ServerFrame& frame) { send(frame); }
   /// Somebody looks at the device.
   bool foreground() const { return foreground_; }
 
@@ -65,6 +67,7 @@ class WsLink final {
   std::int64_t since_ms() const { return since_ms_; }
   std::int64_t last_input_ms() const { return last_input_ms_; }
   bool welcomed() const { return state_ == State::welcomed; }
+  const Caller& caller() const { return caller_; }
   const UserId& user() const { return caller_.user; }
   const DeviceId& device() const { return caller_.device; }
   /// Of its session, once welcomed.
@@ -90,7 +93,7 @@ class WsLink final {
   void send_error(std::uint64_t id, const Error& error);
   void send_payload(std::string_view payload);
   void end(std::uint16_t close_code, std::string_view reason);
-  DeviceSeenCommand note_seen(Mark acknowledged);
+  DeviceSeenCommand note_seen();
   void acknowledge_cursor(const pb::Cursor& cursor);
 
   LinkSocket& socket_;
@@ -104,6 +107,7 @@ class WsLink final {
   std::string bearer_;
   Caller caller_;
   Mark noted_;
+  std::uint64_t noted_round_ = 0;
   std::int64_t noted_ms_ = 0;  // 0: not yet
   Epoch epoch_;
   std::int64_t expires_ms_ = 0;

@@ -106,6 +106,22 @@ ConversationId large_group_in(const UserId& user, std::string_view key) {
   return group_conversation(in.be64());
 }
 
+// Conversations begin with 1 or 2: these stand apart from the touches beside them.
+std::string reactions(const ConversationId& id, Seq seq) {
+  return '\3' + entry(id, seq);
+}
+
+std::string reaction(const ConversationId& id, Seq seq, const UserId& user) {
+  std::string key = reactions(id, seq);
+  ByteWriter out(key);
+  add_name(out, user.value);
+  return key;
+}
+
+UserId user_of_reaction(const ConversationId& id, Seq seq, std::string_view key) {
+  return UserId(key.substr(reactions(id, seq).size() + 1));
+}
+
 std::string row(const UserId& user, const ConversationId& id) {
   std::string key = under_user(user, 'r');
   ByteWriter out(key);

@@ -14,6 +14,7 @@
 //   entries       conversation seq        -> entry or row (row_codec.h), the present state of what was appended there
 //   touches       conversation seq        -> varint, the seq of the row that the entry at `seq` changed last: a row
 //                                            changed again has its older touch erased
+//                 0x03 conversation seq user -> count { string }, how the user reacts to the message
 //   conversations conversation            -> what the conversation is
 //                 conversation seq        -> user: who left by the entry at `seq`
 //                 conversation 0xff be64(join) user -> u8(role): a present member of a large group
@@ -52,6 +53,10 @@ std::string user(const UserId& user);
 std::string conversation(const ConversationId& id);  // REQUIRES a canonical id
 std::string entry(const ConversationId& id, Seq seq);
 std::string touch(const ConversationId& id, Seq seq);
+std::string reactions(const ConversationId& id, Seq seq);  // prefix of those of all users to a message
+std::string reaction(const ConversationId& id, Seq seq, const UserId& user);
+/// The user in such a key.
+UserId user_of_reaction(const ConversationId& id, Seq seq, std::string_view key);
 std::string leave(const ConversationId& id, Seq seq);
 std::string leaves_end(const ConversationId& id);  // behind all of them
 std::string member(const ConversationId& id, const Member& member);

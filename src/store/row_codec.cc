@@ -135,7 +135,27 @@ ConfigChange get_config(ByteReader& in) {
   return config;
 }
 
-constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8, kMentionsAll = 16;
+// reactions := varint(reacted) count { string(name) varint(count) }
+void put_reactions(ByteWriter& out, const Entry& message) {
+  out.varint(message.reacted.value);
+  out.varint(message.reactions.size());
+  for (const Reaction& reaction : message.reactions) {
+    out.string(reaction.name);
+    out.varint(reaction.count);
+  }
+}
+
+void get_reactions(ByteReader& in, Entry& message) {
+  message.reacted = Seq(in.varint());
+  message.reactions.resize(get_count(in));
+  for (Reaction& reaction : message.reactions) {
+    reaction.name = in.string();
+    reaction.count = static_cast<std::uint32_t>(in.varint());
+  }
+}
+
+constexpr std::uint8_t kHasBody = 1, kHasMember = 2, kHasConfig = 4, kHasTarget = 8, kMentionsAll = 16,
+                       kHasReactions = 32, kHasReaction = 64;
 
 // row := varint(head_mark) varint(state_mark) varint(head_seq) varint(top) svarint(sort_time) count { varint(join)
 //        varint(leave) varint(visible_from) } u8(role) varint(read) u8(flags) varint(cleared) varint(touch_seq)
@@ -264,7 +284,7 @@ void begin(std::string& bytes) {
 //          varint(epoch) varint(round) string(sender)
 //          string(sender_device) string(client_msg_id) svarint(client_time) u8(priority) u8(state) varint(revision)
 //          varint(touched_by) varint(reply_to) users(mentions) u8(parts) [body] [member] [config]
-//          [varint(target) string(target_sender)]
+//          [varint(target) string(target_sender)] [reactions] [string(reaction) u8(on)]
 // member := u8(action) users u8(role) varint(visible_from) svarint(muted_until)
 std::string encode(const Entry& entry) {
   std::string bytes;
@@ -292,7 +312,8 @@ std::string encode(const Entry& entry) {
   const bool has_body = entry.countable() && !entry.dead();
   out.u8(static_cast<std::uint8_t>((has_body ? kHasBody : 0) | (entry.member ? kHasMember : 0) |
                                    (entry.config ? kHasConfig : 0) | (entry.target ? kHasTarget : 0) |
-                                   (entry.mention_all ? kMentionsAll : 0)));
+                                   (entry.mention_all ? kMentionsAll : 0) | (entry.reacted ? kHasReactions : 0) |
+                                   (entry.reaction ? kHasReaction : 0)));
   if (has_body) put_body(out, entry.body);
   if (entry.member) {
     out.u8(static_cast<std::uint8_t>(entry.member->action));
@@ -305,6 +326,11 @@ std::string encode(const Entry& entry) {
   if (entry.target) {
     out.varint(entry.target.value);
     out.string(entry.target_sender.value);
+  }
+  if (entry.reacted) put_reactions(out, entry);
+  if (entry.reaction) {
+    out.string(entry.reaction->name);
+    out.u8(entry.reaction->on ? 1 : 0);
   }
   return bytes;
 }
@@ -346,6 +372,11 @@ Result<Entry> decode_entry(std::string_view bytes, Seq seq) {
     if (parts & kHasTarget) {
       entry.target = Seq(in.varint());
       entry.target_sender = UserId(in.string());
+    }
+    if (parts & kHasReactions) get_reactions(in, entry);
+    if (parts & kHasReaction) {
+      std::string name(in.string());
+      entry.reaction = ReactionChange{std::move(name), in.u8() != 0};
     }
     return entry;
   });
@@ -587,6 +618,7 @@ Result<DedupRecord> decode_dedup(std::string_view bytes) {
 // device := version string(id) string(install) string(platform) string(app_version) string(name) varint(generation)
 //           varint(epoch) varint(generation_used) u8(live) u8(ended) svarint(ended_at) svarint(logged_in_at)
 //           svarint(token_issued_at) varint(acknowledged) svarint(last_seen) string(push_token)
+//           varint(acknowledged_round)
 std::string encode(const Device& device) {
   std::string bytes;
   begin(bytes);
@@ -607,6 +639,7 @@ std::string encode(const Device& device) {
   out.varint(device.acknowledged.value);
   out.svarint(device.last_seen);
   out.string(device.push_token);
+  out.varint(device.acknowledged_round);
   return bytes;
 }
 
@@ -629,6 +662,7 @@ Result<Device> decode_device(std::string_view bytes) {
     device.acknowledged = Mark(in.varint());
     device.last_seen = in.svarint();
     device.push_token = in.string();
+    device.acknowledged_round = in.varint();
     return device;
   });
 }
@@ -680,6 +714,24 @@ Result<Mutations> decode_mutations(std::string_view bytes) {
       kept.answer = in.string();
     }
     return mutations;
+  });
+}
+
+// names := version count { string(name) }
+std::string encode(const std::vector<std::string>& names) {
+  std::string bytes;
+  begin(bytes);
+  ByteWriter out(bytes);
+  out.varint(names.size());
+  for (const std::string& name : names) out.string(name);
+  return bytes;
+}
+
+Result<std::vector<std::string>> decode_names(std::string_view bytes) {
+  return whole(bytes, "list of names", [](ByteReader& in) {
+    std::vector<std::string> names(get_count(in));
+    for (std::string& name : names) name = in.string();
+    return names;
   });
 }
 

@@ -37,6 +37,7 @@ std::string encode(const DedupRecord& record);
 std::string encode(const Device& device);
 std::string encode(const Mutations& mutations);
 std::string encode(const PushTokenOwner& owner);
+std::string encode(const std::vector<std::string>& names);
 std::string encode(const Epoch& epoch);
 std::string encode(const std::vector<Epoch>& lineage);
 
@@ -50,6 +51,7 @@ Result<DedupRecord> decode_dedup(std::string_view bytes);
 Result<Device> decode_device(std::string_view bytes);
 Result<PushTokenOwner> decode_push_token_owner(std::string_view bytes);
 Result<Mutations> decode_mutations(std::string_view bytes);
+Result<std::vector<std::string>> decode_names(std::string_view bytes);
 Result<Epoch> decode_epoch(std::string_view bytes);
 Result<std::vector<Epoch>> decode_lineage(std::string_view bytes);
 

@@ -56,7 +56,8 @@ UserConversation any_row() {
 RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
   Entry entry;
   entry.seq = Seq(number());
-  entry.kind = *rc::gen::element(EntryKind::message, EntryKind::member, EntryKind::config, EntryKind::recall);
+  entry.kind = *rc::gen::element(EntryKind::message, EntryKind::member, EntryKind::config, EntryKind::recall,
+                                 EntryKind::reaction);
   entry.ord = number();
   entry.top = Seq(number());
   entry.server_time = *rc::gen::arbitrary<std::int64_t>();
@@ -86,6 +87,11 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
     if (*rc::gen::arbitrary<bool>()) entry.config->policy = any_policy();
     if (*rc::gen::arbitrary<bool>()) entry.config->data = text();
   }
+  if (*rc::gen::arbitrary<bool>()) {
+    entry.reacted = Seq(1 + number() / 2);
+    entry.reactions = {{text(), *rc::gen::arbitrary<std::uint32_t>(), false}, {text(), 1, false}};
+  }
+  if (entry.kind == EntryKind::reaction) entry.reaction = ReactionChange{text(), *rc::gen::arbitrary<bool>()};
   const std::string bytes = encode(entry);
   RC_ASSERT(decode_entry(bytes, entry.seq).value() == entry);
   const auto cut = *rc::gen::inRange<std::size_t>(0, bytes.size());

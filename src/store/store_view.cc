@@ -226,6 +226,22 @@ void StoreView::touches(const ConversationId& id, Seq after, Seq to, Direction d
   if (!done) fail_with(done.error());
 }
 
+std::vector<std::string> StoreView::reactions_of(const ConversationId& id, Seq seq, const UserId& user) {
+  const auto bytes = get(Table::touches, keys::reaction(id, seq, user));
+  return bytes ? take(decode_names(*bytes)).value_or(std::vector<std::string>{}) : std::vector<std::string>{};
+}
+
+void StoreView::reactions(const ConversationId& id, Seq seq, const UserId& after,
+                          const std::function<bool(const UserId&, const std::vector<std::string>&)>& visit) {
+  const std::string from = after.empty() ? keys::reactions(id, seq) : keys::reaction(id, seq, after) + '\0';
+  const auto done = snapshot_->scan(Table::touches, from, keys::after_prefix(keys::reactions(id, seq)),
+                                    [&](std::string_view key, std::string_view value) {
+                                      const auto names = take(decode_names(value));
+                                      return names && visit(keys::user_of_reaction(id, seq, key), *names);
+                                    });
+  if (!done) fail_with(done.error());
+}
+
 void StoreView::left(const ConversationId& id, Seq from, const std::function<void(const UserId&)>& visit) {
   const auto done = snapshot_->scan(Table::conversations, keys::leave(id, from), keys::leaves_end(id),
                                     [&](std::string_view, std::string_view value) {

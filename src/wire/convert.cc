@@ -256,6 +256,16 @@ Result<MutateCommand> mutate_from(const pb::MutateRequest& request) {
       command.change = BlockCommand{{}, UserId(block.user()), !block.has_blocked() || block.blocked()};
       return command;
     }
+    case pb::MutateRequest::kReact: {
+      const pb::ReactMutation& react = request.react();
+      command.change = ReactCommand{{},
+                                    {},
+                                    ConversationId(react.conversation_id()),
+                                    Seq(react.seq()),
+                                    react.reaction(),
+                                    !react.has_on() || react.on()};
+      return command;
+    }
     case pb::MutateRequest::CHANGE_NOT_SET:
       break;
   }
@@ -431,6 +441,15 @@ Result<std::uint64_t> digest_from(const std::string& digits, std::string_view fi
   return fail(ErrorCode::MALFORMED, std::string(field), "16 hex digits.");
 }
 
+ReactionsQuery reactions_from(const pb::ReactionsRequest& request) {
+  ReactionsQuery query;
+  query.conversation = ConversationId(request.conversation_id());
+  query.seq = Seq(request.seq());
+  query.reaction = request.reaction();
+  query.limit = request.limit();
+  return query;
+}
+
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request) {
   std::vector<HeldLine> lines;
   for (const pb::HeldLine& line : request.lines())
@@ -476,6 +495,16 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   out.set_target(entry.target.value);
   out.set_target_sender(entry.target_sender.value);
   out.set_touched(entry.touched_by.value);
+  for (const Reaction& reaction : entry.reactions) {
+    pb::Reaction& made = *out.add_reactions();
+    made.set_reaction(reaction.name);
+    made.set_count(reaction.count);
+    made.set_mine(reaction.mine);
+  }
+  out.set_reacted(entry.reacted.value);
+  if (!entry.reaction) return;
+  out.mutable_reaction_change()->set_reaction(entry.reaction->name);
+  out.mutable_reaction_change()->set_on(entry.reaction->on);
 }
 
 void to_pb(const Cursor& cursor, pb::Cursor& out) {
@@ -633,6 +662,34 @@ void to_pb(const HeadsPage& page, pb::HeadsPage& out) {
   for (const Change& change : page.changes) to_pb(change, *out.add_changes());
   out.set_digest(hex16(page.digest));
   out.set_next_after(page.next_after.value);
+}
+
+void to_pb(const ReactionsPage& page, pb::ReactionList& out) {
+  for (const ReactionsPage::ByUser& each : page.users) {
+    pb::UserReactions& made = *out.add_users();
+    made.set_user(each.user.value);
+    for (const std::string& name : each.names) made.add_reactions(name);
+  }
+}
+
+void to_pb(const Receipts& receipts, pb::ReceiptList& out) {
+  out.set_conversation_id(receipts.conversation.value);
+  for (const Receipt& receipt : receipts.receipts) {
+    pb::Receipt& made = *out.add_receipts();
+    made.set_user(receipt.user.value);
+    made.set_read_seq(receipt.read.value);
+    made.set_delivered_seq(receipt.delivered.value);
+  }
+  out.set_off(receipts.off);
+}
+
+void to_pb(const Totals& totals, pb::Totals& out) {
+  out.set_unread(totals.unread);
+  out.set_muted_unread(totals.muted_unread);
+  out.set_mentions(totals.mentions);
+  out.set_badge(totals.badge);
+  out.set_flagged(totals.flagged);
+  out.set_exact(totals.exact);
 }
 
 void to_pb(const GroupReply& reply, pb::Group& out) {

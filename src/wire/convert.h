@@ -4,6 +4,7 @@
 
 #include "core/commands.h"
 #include "core/reads.h"
+#include "core/totals.h"
 #include "wire/dialect_fwd.h"
 
 namespace tidemark {
@@ -32,6 +33,9 @@ class JumpsRequest;
 class MutateRequest;
 class MuteMemberRequest;
 class Mutated;
+class ReactionList;
+class ReactionsRequest;
+class ReceiptList;
 class RemoveMemberRequest;
 class RemoveMembersRequest;
 class SendRequest;
@@ -39,6 +43,7 @@ class Sent;
 class SetRoleRequest;
 class SyncPage;
 class SyncRequest;
+class Totals;
 class UserObjects;
 }  // namespace v1
 
@@ -66,6 +71,8 @@ Result<Cursor> cursor_from(const pb::Cursor& cursor);
 Result<SyncQuery> sync_from(const pb::SyncRequest& request);
 ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& request);
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request);
+/// Without the page token.
+ReactionsQuery reactions_from(const pb::ReactionsRequest& request);
 HeadsQuery heads_from(const pb::HeadsRequest& request);
 /// A digest of large groups: 16 hex digits, or nothing for 0.
 Result<std::uint64_t> digest_from(const std::string& digits, std::string_view field);
@@ -82,9 +89,14 @@ void to_pb(const SyncPage& page, pb::SyncPage& out);
 void to_pb(const ConversationPage& page, pb::ConversationPage& out);
 void to_pb(const HistoryPage& page, pb::HistoryPage& out);
 void to_pb(const ConversationList& list, pb::ConversationList& out);
+/// Without the message's name and the page token.
+void to_pb(const ReactionsPage& page, pb::ReactionList& out);
 void to_pb(const HeadsPage& page, pb::HeadsPage& out);
 /// Without the page token.
 void to_pb(const MembersPage& page, const Conversation& group, pb::MemberList& out);
+void to_pb(const Receipts& receipts, pb::ReceiptList& out);
+/// Without the server's time.
+void to_pb(const Totals& totals, pb::Totals& out);
 void to_pb(const SentReply& reply, pb::Sent& out);
 void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);

@@ -302,6 +302,21 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.mutated());
     case pb::ServerFrame::kGroup:
       return answer_from(frame.group());
+    case pb::ServerFrame::kReceipts: {
+      Receipts made;
+      made.conversation = ConversationId(frame.receipts().conversation_id());
+      for (const pb::Receipt& each : frame.receipts().receipts())
+        made.receipts.push_back({UserId(each.user()), Seq(each.read_seq()), Seq(each.delivered_seq())});
+      made.off = frame.receipts().off();
+      return made;
+    }
+    case pb::ServerFrame::kReactions: {
+      replica::WhoReacted made;
+      for (const pb::UserReactions& each : frame.reactions().users())
+        made.users.push_back({UserId(each.user()), {each.reactions().begin(), each.reactions().end()}});
+      made.page_token = frame.reactions().page_token();
+      return made;
+    }
     case pb::ServerFrame::kHeartbeat:
       return replica::HeartbeatAnswer{Mark(frame.heartbeat().head()), frame.heartbeat().server_time(),
                                       frame.heartbeat().heads_wanted()};
@@ -503,6 +518,11 @@ struct Writer {
         to_pb(item.body, *out.mutable_edit()->mutable_body());
         if (item.base_revision) out.mutable_edit()->set_base_revision(item.base_revision->value);
         return;
+      case replica::MutationKind::react:
+        out.mutable_react()->set_conversation_id(item.conversation.value);
+        out.mutable_react()->set_seq(item.seq.value);
+        out.mutable_react()->set_reaction(item.name);
+        return out.mutable_react()->set_on(item.on);
       case replica::MutationKind::clear:
         out.mutable_clear()->set_conversation_id(item.conversation.value);
         return out.mutable_clear()->set_seq(item.seq.value);
@@ -533,6 +553,20 @@ struct Writer {
     }
   }
   void operator()(const replica::GroupCall& call) const { std::visit(GroupWriter{frame}, call.request); }
+  // That it is watched no longer asks for no answer.
+  void operator()(const replica::AskReceipts& ask) const {
+    if (!ask.watch) frame.set_id(0);
+    frame.mutable_receipts()->set_conversation_id(ask.conversation.value);
+    frame.mutable_receipts()->set_watch(ask.watch);
+  }
+  void operator()(const replica::AskReactions& ask) const {
+    pb::ReactionsRequest& out = *frame.mutable_reactions();
+    out.set_conversation_id(ask.query.conversation.value);
+    out.set_seq(ask.query.seq.value);
+    out.set_reaction(ask.query.reaction);
+    out.set_limit(ask.query.limit);
+    out.set_page_token(ask.page_token);
+  }
   void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
   void operator()(const replica::Heartbeat& heartbeat) const {
     to_pb(heartbeat.cursor, *frame.mutable_heartbeat()->mutable_cursor());
@@ -587,6 +621,11 @@ Entry entry_from(const pb::Message& message) {
   entry.target = Seq(message.target());
   entry.target_sender = UserId(message.target_sender());
   entry.touched_by = Seq(message.touched());
+  for (const pb::Reaction& reaction : message.reactions())
+    entry.reactions.push_back({reaction.reaction(), reaction.count(), reaction.mine()});
+  entry.reacted = Seq(message.reacted());
+  if (message.has_reaction_change())
+    entry.reaction = ReactionChange{message.reaction_change().reaction(), message.reaction_change().on()};
   return entry;
 }
 

@@ -117,6 +117,10 @@ std::string delivery_mark(const MessageLine& line) {
       return " … pending";
     case Delivery::sent:
       return " ✓";
+    case Delivery::delivered:
+      return " ✓✓";
+    case Delivery::read:
+      return " ✓✓ read";
     case Delivery::undecided:
       return " ? perhaps not sent: /resend or /discard";
     case Delivery::failed:
@@ -252,9 +256,15 @@ MessageLine message_line(const Entry& entry, const UserId& me, std::int64_t now_
   line.mine = entry.sender == me;
   line.faded = !entry.countable() || entry.dead();
   if (entry.countable()) line.sender = entry.sender.value;
-  if (entry.state == MessageState::edited) line.text += " (edited)";
   if (entry.countable() && line.mine && !entry.dead()) line.delivery = Delivery::sent;
   return line;
+}
+
+Delivery delivery_of(Seq seq, const std::vector<Receipt>& receipts) {
+  if (receipts.empty()) return Delivery::sent;
+  if (std::ranges::all_of(receipts, [&](const Receipt& each) { return each.read >= seq; })) return Delivery::read;
+  const bool all = std::ranges::all_of(receipts, [&](const Receipt& each) { return each.delivered >= seq; });
+  return all ? Delivery::delivered : Delivery::sent;
 }
 
 MessageLine outbox_line(const replica::OutboxItem& item, const UserId& me, std::int64_t now_ms,

@@ -24,8 +24,8 @@ struct ConversationLine {
   bool open = false;
 };
 
-/// What became of a message that is the user's own.
-enum class Delivery : std::uint8_t { none, pending, sent, undecided, failed };
+/// What became of a message that is the user's own; `delivered` and `read`: by all others who tell.
+enum class Delivery : std::uint8_t { none, pending, sent, undecided, failed, delivered, read };
 
 struct MessageLine {
   std::string time = {};
@@ -69,6 +69,8 @@ ChatScreen draw_chat(const ChatState& state, int width, int height);
 
 ConversationLine conversation_line(const Change& conversation, std::int64_t now_ms, std::int64_t utc_offset_s);
 MessageLine message_line(const Entry& entry, const UserId& me, std::int64_t now_ms, std::int64_t utc_offset_s);
+/// How far a message that is sent has come, by what the others tell.
+Delivery delivery_of(Seq seq, const std::vector<Receipt>& receipts);
 MessageLine outbox_line(const replica::OutboxItem& item, const UserId& me, std::int64_t now_ms,
                         std::int64_t utc_offset_s);
 /// "online", "offline: ..." and so on.

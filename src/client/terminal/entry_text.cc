@@ -22,6 +22,13 @@ std::string dead_text(MessageState state) {
   return state == MessageState::recalled ? "message recalled" : "message deleted";
 }
 
+std::string reaction_text(const Entry& entry) {
+  const std::string target = std::to_string(entry.target.value);
+  if (!entry.reaction) return entry.sender.value + " reacted to " + target;
+  return entry.sender.value + (entry.reaction->on ? " put " : " took ") + entry.reaction->name +
+         (entry.reaction->on ? " on " : " from ") + target;
+}
+
 std::string member_text(const Entry& entry, const MemberChange& change) {
   const bool alone = change.users.size() == 1 && change.users.front() == entry.sender;
   switch (change.action) {
@@ -56,8 +63,12 @@ std::string entry_text(const Entry& entry) {
   if (entry.member) return member_text(entry, *entry.member);
   if (entry.config) return config_text(entry, *entry.config);
   if (entry.dead()) return dead_text(entry.state);
-  const std::string text = body_text(entry.body.type, entry.body.text, entry.body.summary);
-  return entry.state == MessageState::edited ? text + " (edited)" : text;
+  if (entry.kind == EntryKind::reaction) return reaction_text(entry);
+  std::string text = body_text(entry.body.type, entry.body.text, entry.body.summary);
+  if (entry.state == MessageState::edited) text += " (edited)";
+  for (const Reaction& reaction : entry.reactions)
+    text += "  " + reaction.name + ' ' + std::to_string(reaction.count) + (reaction.mine ? "*" : "");
+  return text;
 }
 
 std::string preview_text(const Change& conversation) {

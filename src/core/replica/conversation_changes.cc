@@ -9,24 +9,44 @@
 
 namespace tidemark::replica {
 
+namespace {
+
+RowNote changed_note(RowNote note, const Entry& change) {
+  if (change.kind == EntryKind::reaction) {
+    note.reacted = change.seq;
+    return note;
+  }
+  note.state = change.kind == EntryKind::edit ? MessageState::edited : MessageState::recalled;
+  note.revision = change.seq;
+  return note;
+}
+
+/// Whether the change can be taken by itself: a reaction only if none before it was missed (replica/fold.h).
+bool follows(const Held& held, const Entry& change) {
+  return change.kind != EntryKind::reaction || held.state.touched >= change.seq - 1;
+}
+
+}  // namespace
+
 /// Whether nothing is left to be done for it: false for kinds of later versions, and when the row cannot be read.
 bool Conversations::take_change(Held& held, const std::shared_ptr<const Entry>& change) {
   if (touches_nothing(change->kind)) return true;
   if (!changes_target(change->kind)) return false;
-  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see. In a
-  // large group it never has one: the server is asked.
-  if (change->kind == EntryKind::edit && change->body == Body()) return !held.state.object.large;
+  // An edit without a body: its message is gone by now, which another entry tells, or not for this user to see. So is
+  // that of a reaction which does not say how. In a large group they never say: the server is asked.
+  const bool says = change->kind == EntryKind::edit       ? change->body != Body()
+                    : change->kind == EntryKind::reaction ? change->reaction.has_value()
+                                                          : true;
+  if (!says) return !held.state.object.large;
   if (held.pull) keep(held, change);
   const auto found = held.notes.find(change->target);
   if (found == held.notes.end()) return true;  // a page that brings it later shows its present state
-  RowNote note = found->second;
-  note.state = change->kind == EntryKind::edit ? MessageState::edited : MessageState::recalled;
-  note.revision = change->seq;
-  if (!outranks(note, found->second)) return true;
+  if (!outranks(changed_note(found->second, *change), found->second)) return true;
+  if (!follows(held, *change)) return false;
   const auto row = ws_.row(held, change->target);
   if (row == nullptr) return false;
-  auto changed = std::make_shared<const Entry>(folded(*row, *change));
-  note = note_of(*changed, ws_.device().user);
+  auto changed = std::make_shared<const Entry>(folded(*row, *change, ws_.device().user));
+  RowNote note = note_of(*changed, ws_.device().user);
   note.provisional = found->second.provisional;
   ws_.store_row(held, changed, note);
   ws_.raise(MessageEvent{held.id(), std::move(changed), false, false});
@@ -49,7 +69,7 @@ void Conversations::keep(Held& held, const std::shared_ptr<const Entry>& change)
 Entry Conversations::with_changes(const Held& held, Entry row) {
   if (planted(Fault::late_page_revives)) return row;
   for (const auto& [seq, change] : held.since.changes)
-    if (change->target == row.seq) row = folded(std::move(row), *change);
+    if (change->target == row.seq && follows(held, *change)) row = folded(std::move(row), *change, ws_.device().user);
   return row;
 }
 

@@ -81,7 +81,7 @@ class Conversations {
   // Changes of older rows.
   bool take_change(Held& held, const std::shared_ptr<const Entry>& change);
   void keep(Held& held, const std::shared_ptr<const Entry>& change);
-  static Entry with_changes(const Held& held, Entry row);
+  Entry with_changes(const Held& held, Entry row);
   static bool too_old(const Held& held, Seq as_of, Seq complete_from);
   static void gain(Held& held, Seq as_of);
   void jump_touched(Held& held, Seq to);

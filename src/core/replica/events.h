@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "core/commands.h"
@@ -14,7 +15,8 @@
 
 namespace tidemark::replica {
 
-/// A row became visible or changed. What changes another row (an edit, a recall) is told as the change of that row.
+/// A row became visible or changed. What changes another row (an edit, a recall, a reaction) is told as the change of
+/// that row.
 struct MessageEvent {
   ConversationId conversation;
   std::shared_ptr<const Entry> entry;
@@ -58,7 +60,7 @@ enum class ChangeOutcome : std::uint8_t {
   done,
 };
 
-/// A recall or an edit of this user's is on its way, or has been answered.
+/// A recall, an edit or a reaction of this user's is on its way, or has been answered.
 struct ChangeEvent {
   ConversationId conversation;
   MutationKind kind = MutationKind::recall;
@@ -66,7 +68,7 @@ struct ChangeEvent {
   ChangeOutcome outcome = ChangeOutcome::queued;
 };
 
-/// A change (read, mark unread, recall, edit) was refused for good.
+/// A change (read, mark unread, recall, edit, react) was refused for good.
 struct ChangeRefusedEvent {
   ConversationId conversation;
   MutationKind kind = MutationKind::read;
@@ -126,6 +128,25 @@ struct GroupEvent {
   Result<GroupReply> group;
 };
 
+/// Who reacts to a message, and how: a page of it.
+struct WhoReacted {
+  std::vector<ReactionsPage::ByUser> users;
+  std::string page_token;  // for the next page; empty: that was all
+};
+
+/// The answer to who reacted, or the refusal; RETRY_LATER when the connection ended meanwhile.
+struct ReactionsEvent {
+  std::uint64_t call = 0;
+  Result<WhoReacted> reactions;
+};
+
+/// How far others have read a conversation that is watched: all that is known by now.
+struct ReceiptsEvent {
+  ConversationId conversation;
+  std::vector<Receipt> receipts;
+  bool off = false;  // this user does not tell either, and is told of nobody
+};
+
 enum class LinkState : std::uint8_t { offline = 1, greeting, catching_up, in_step, refused };
 
 struct LinkEvent {
@@ -134,8 +155,8 @@ struct LinkEvent {
   std::string kick;            // refused until the user comes back: the code that says why; or of a kick; or empty
 };
 
-using Event =
-    std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
-                 RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, PresenceEvent, PassingEvent, LinkEvent>;
+using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent,
+                           ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

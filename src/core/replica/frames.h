@@ -106,6 +106,18 @@ struct GroupCall {
   GroupRequest request;
 };
 
+/// Who reacts to a message; its user is the link's to know.
+struct AskReactions {
+  ReactionsQuery query;
+  std::string page_token;
+};
+
+/// How far others have read; with `watch` also what changes from now on.
+struct AskReceipts {
+  ConversationId conversation;
+  bool watch = false;
+};
+
 struct Ack {
   Mark mark;
 };
@@ -133,8 +145,8 @@ struct Foreground {
   bool on = false;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, Ack, Heartbeat,
-                               Watch, Passing, Foreground, Heads, Focus>;
+using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions,
+                               AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -196,8 +208,8 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent,
-                            HeadsPage, HeadNotice>;
+                            MutatedReply, GroupReply, WhoReacted, Receipts, HeartbeatAnswer, Push, Hint, Kick,
+                            PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

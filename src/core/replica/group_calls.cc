@@ -3,33 +3,50 @@
 namespace tidemark::replica {
 
 Result<void> GroupCalls::call(std::uint64_t number, const GroupRequest& request) {
+  return ask(number, Pending::Kind::group, GroupCall{request});
+}
+
+Result<void> GroupCalls::ask_reactions(std::uint64_t number, AskReactions question) {
+  return ask(number, Pending::Kind::reactions, std::move(question));
+}
+
+Result<void> GroupCalls::ask(std::uint64_t number, Pending::Kind kind, Operation operation) {
   if (!ws_.welcomed || ws_.out.close_link)
     return fail(ErrorCode::RETRY_LATER, "", "There is no connection to the server now.");
-  open_.insert(number);
+  open_[number] = kind;
   Pending pending;
-  pending.kind = Pending::Kind::group;
+  pending.kind = kind;
   pending.key = number;
-  ws_.ask(GroupCall{request}, std::move(pending));
+  ws_.ask(std::move(operation), std::move(pending));
   return {};
 }
 
 void GroupCalls::on_answer(const Pending& asked, GroupReply reply) {
-  tell(asked.key, std::move(reply));
+  open_.erase(asked.key);
+  ws_.raise(GroupEvent{asked.key, std::move(reply)});
+}
+
+void GroupCalls::on_answer(const Pending& asked, WhoReacted answer) {
+  open_.erase(asked.key);
+  ws_.raise(ReactionsEvent{asked.key, std::move(answer)});
 }
 
 void GroupCalls::on_refused(const Pending& asked, const Error& error) {
-  tell(asked.key, std::unexpected(error));
+  open_.erase(asked.key);
+  if (asked.kind == Pending::Kind::group)
+    ws_.raise(GroupEvent{asked.key, std::unexpected(error)});
+  else
+    ws_.raise(ReactionsEvent{asked.key, std::unexpected(error)});
 }
 
 void GroupCalls::on_link_down() {
-  const std::set<std::uint64_t> lost = open_;
-  for (const std::uint64_t call : lost)
-    tell(call, fail(ErrorCode::RETRY_LATER, "", "The connection ended before the answer came."));
-}
-
-void GroupCalls::tell(std::uint64_t call, Result<GroupReply> answer) {
-  open_.erase(call);
-  ws_.raise(GroupEvent{call, std::move(answer)});
+  const std::map<std::uint64_t, Pending::Kind> lost = open_;
+  for (const auto& [call, kind] : lost) {
+    Pending asked;
+    asked.kind = kind;
+    asked.key = call;
+    on_refused(asked, {ErrorCode::RETRY_LATER, "", "The connection ended before the answer came."});
+  }
 }
 
 }  // namespace tidemark::replica

@@ -1,8 +1,8 @@
-// What a device asks about groups: each once, of the server that it is connected to. Nothing of it is stored; what
-// comes of it in the log arrives as all else does.
+// What a device asks about groups, and who reacted to a message: each once, of the server that it is connected to.
+// Nothing of it is stored; what comes of it in the log arrives as all else does.
 #pragma once
 
-#include <set>
+#include <map>
 
 #include "core/replica/workspace.h"
 
@@ -14,16 +14,19 @@ class GroupCalls {
 
   /// A GroupEvent of this number will tell the answer. RETRY_LATER while there is no connection.
   Result<void> call(std::uint64_t number, const GroupRequest& request);
+  /// A ReactionsEvent of this number will. The same.
+  Result<void> ask_reactions(std::uint64_t number, AskReactions question);
 
   void on_answer(const Pending& asked, GroupReply reply);
+  void on_answer(const Pending& asked, WhoReacted answer);
   void on_refused(const Pending& asked, const Error& error);
   void on_link_down();
 
  private:
-  void tell(std::uint64_t call, Result<GroupReply> answer);
+  Result<void> ask(std::uint64_t number, Pending::Kind kind, Operation operation);
 
   Workspace& ws_;
-  std::set<std::uint64_t> open_;
+  std::map<std::uint64_t, Pending::Kind> open_;
 };
 
 }  // namespace tidemark::replica

@@ -199,6 +199,7 @@ class World {
     const bool recall = roll(2) == 0;
     Peer& peer = any_peer();
     TestDevice& device = *peer.device;
+    if (roll(3) == 0) return react(device, group, seq);
     if (device.store.device().user != entry->sender) {
       MutateCommand command{entry->sender, DeviceId("other"), {}, 0, {}};
       if (recall) {
@@ -214,6 +215,20 @@ class World {
       (void)device.replica->edit(device.now, group, seq, body);
     }
     device.take();
+  }
+
+  /// On this device, or by its user elsewhere.
+  void react(TestDevice& device, const ConversationId& id, Seq seq) {
+    const std::string name = "r" + std::to_string(roll(3));
+    const bool on = roll(3) != 0;
+    if (roll(2) == 0) {
+      (void)device.replica->react(device.now, id, seq, name, on);
+      return device.take();
+    }
+    const UserId user = device.store.device().user;
+    MutateCommand command{user, DeviceId("other"), {}, 0, {}};
+    command.change = ReactCommand{user, DeviceId("other"), id, seq, name, on};
+    (void)server_.run(command);
   }
 
   void read_something(TestDevice& device) {
@@ -349,7 +364,7 @@ class World {
     for (const auto& [seq, row] : stored->rows) {
       RC_ASSERT(!stored->state.deleted.contains(seq));
       RC_ASSERT(seq > stored->state.object.cleared);
-      const auto entry = server_.view.entry(id, seq);
+      auto entry = server_.view.entry(id, seq);
       RC_ASSERT(entry.has_value());
       RC_ASSERT(!entry->target);
       const RowNote truth = note_of(*entry, device.store.device().user);
@@ -358,6 +373,12 @@ class World {
       const bool behind = entry->touched_by > stored->state.touched || row.note.provisional;
       RC_ASSERT(behind || !outranks(truth, row.note));
       RC_ASSERT(outranks(truth, row.note) || entry->body == row.entry->body);
+      const UserId user = device.store.device().user;
+      for (Reaction& each : entry->reactions) {
+        const auto own = server_.view.reactions_of(id, seq, user);
+        each.mine = std::ranges::find(own, each.name) != own.end();
+      }
+      RC_ASSERT(outranks(truth, row.note) || entry->reactions == row.entry->reactions);
       RC_ASSERT(entry->sender == row.entry->sender);
     }
     for (const Interval& range : stored->state.coverage.ranges())

@@ -3,13 +3,10 @@
 #include "base/check.h"
 
 namespace tidemark::replica {
-namespace {
 
-bool changes_message(const MutationItem& item) {
-  return item.kind == MutationKind::recall || item.kind == MutationKind::edit;
+bool changes_message(MutationKind kind) {
+  return kind >= MutationKind::recall && kind <= MutationKind::react;
 }
-
-}  // namespace
 
 Mutations::Mutations(Workspace& workspace, const StoreImage& image) : ws_(workspace) {
   for (const MutationItem& item : image.mutations) open_[item.number].item = item;
@@ -53,7 +50,7 @@ void Mutations::on_link_down() {
 void Mutations::work() {
   std::set<std::pair<ConversationId, Seq>> blocked;
   for (auto& [number, open] : open_) {
-    if (changes_message(open.item) && !blocked.emplace(open.item.conversation, open.item.seq).second) continue;
+    if (changes_message(open.item.kind) && !blocked.emplace(open.item.conversation, open.item.seq).second) continue;
     if (!open.in_flight && ws_.ready(open.retry)) ask(open);
   }
 }

@@ -6,6 +6,9 @@
 
 namespace tidemark::replica {
 
+/// Those kinds that change a message, for everybody.
+bool changes_message(MutationKind kind);
+
 class Mutations {
  public:
   Mutations(Workspace& workspace, const StoreImage& image);

@@ -48,6 +48,7 @@ RowNote note_of(const Entry& entry, const UserId& me) {
   note.countable = entry.countable();
   note.mine = entry.sender == me;
   note.touched_by = entry.touched_by;
+  note.reacted = entry.reacted;
   if (note.mine && !entry.client_msg_id.empty()) note.echo = echo_of(entry.client_msg_id);
   return note;
 }

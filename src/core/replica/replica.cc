@@ -18,6 +18,7 @@ Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
       own_(ws_, conversations_, mutations_, image),
       changes_(ws_, mutations_),
       passing_(ws_),
+      receipts_(ws_),
       groups_(ws_) {}
 
 // ---------------------------------------------------------------------------------------------------- the link
@@ -53,6 +54,7 @@ void Replica::on_disconnected(Now now) {
   outbox_.on_link_down();
   mutations_.on_link_down();
   passing_.on_link_down();
+  receipts_.on_link_down();
   groups_.on_link_down();
   show_link();
 }
@@ -101,6 +103,16 @@ struct Replica::Dispatch {
   }
   void operator()(GroupReply& reply) const {
     if (const auto pending = asked(Pending::Kind::group)) replica.groups_.on_answer(*pending, std::move(reply));
+  }
+  void operator()(WhoReacted& answer) const {
+    if (const auto pending = asked(Pending::Kind::reactions)) replica.groups_.on_answer(*pending, std::move(answer));
+  }
+  void operator()(Receipts& answer) const {
+    if (id == 0) {
+      if (replica.ws_.welcomed) replica.receipts_.on_told(answer);
+    } else if (const auto pending = asked(Pending::Kind::receipts)) {
+      replica.receipts_.on_answer(*pending, answer);
+    }
   }
   void operator()(HeartbeatAnswer& answer) const {
     if (!asked(Pending::Kind::heartbeat)) return;
@@ -198,10 +210,13 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
     case Pending::Kind::presence:
       return passing_.on_watch_refused(error);
     case Pending::Kind::group:
+    case Pending::Kind::reactions:
       return groups_.on_refused(asked, error);
     case Pending::Kind::heads:
     case Pending::Kind::focus:
       return large_.on_refused(asked, error);
+    case Pending::Kind::receipts:
+      return receipts_.on_refused(asked, error);
     case Pending::Kind::heartbeat:
       return;
   }
@@ -210,7 +225,7 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
 void Replica::on_mutated(const Pending& asked, const MutatedReply& reply) {
   const auto item = mutations_.close(asked.key);
   if (!item) return;
-  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_done(*item);
+  if (changes_message(item->kind)) return changes_.on_done(*item);
   if (is_own_state(item->kind)) return own_.on_mutated(*item, reply);
   if (item->kind >= MutationKind::draft) return objects_.on_mutated(*item, reply);
   marks_.on_mutated(*item, reply);
@@ -220,7 +235,7 @@ void Replica::on_mutation_refused(const Pending& asked, const Error& error) {
   if (error_info(error.code).retryable) return mutations_.put_off(asked.key, error);
   const auto item = mutations_.close(asked.key);
   if (!item) return;
-  if (item->kind == MutationKind::recall || item->kind == MutationKind::edit) return changes_.on_refused(*item, error);
+  if (changes_message(item->kind)) return changes_.on_refused(*item, error);
   if (is_own_state(item->kind)) return own_.on_refused(*item, error);
   if (item->kind >= MutationKind::draft) return objects_.on_refused(*item, error);
   marks_.on_refused(*item, error);
@@ -336,11 +351,37 @@ Result<void> Replica::edit(Now now, const ConversationId& conversation, Seq seq,
   return done;
 }
 
+Result<void> Replica::react(Now now, const ConversationId& conversation, Seq seq, const std::string& reaction,
+                            bool on) {
+  begin(now);
+  auto done = changes_.react(conversation, seq, reaction, on);
+  work();
+  return done;
+}
+
 Result<void> Replica::watch(Now now, std::vector<UserId> users) {
   begin(now);
   auto done = passing_.watch(std::move(users));
   work();
   return done;
+}
+
+Result<void> Replica::watch_receipts(Now now, const std::vector<ConversationId>& conversations) {
+  begin(now);
+  auto done = receipts_.watch(conversations);
+  work();
+  return done;
+}
+
+Totals Replica::totals(std::int64_t wall_ms) const {
+  std::map<ConversationId, TotalsPart> parts;
+  for (const auto& [id, held] : ws_.conversations) {
+    const Change& object = held.state.object;
+    if (object.removed || !object.member) continue;
+    const std::uint32_t mentions = object.mentions + (object.all_mentioned_at ? 1 : 0);
+    parts[id] = {object.unread, mentions, object.unread_flag && object.unread.count == 0, object.muted_until};
+  }
+  return sum_of(parts, wall_ms + ws_.device().clock_offset_ms.value_or(0));
 }
 
 Result<void> Replica::say(Now now, Passing passing) {
@@ -360,6 +401,11 @@ Result<void> Replica::group(Now now, std::uint64_t call, const GroupRequest& req
   begin(now);
   work();  // what was sent before goes before
   return groups_.call(call, request);
+}
+
+Result<void> Replica::ask_reactions(Now now, std::uint64_t call, AskReactions question) {
+  begin(now);
+  return groups_.ask_reactions(call, std::move(question));
 }
 
 void Replica::open(Now now, const ConversationId& conversation) {
@@ -409,6 +455,7 @@ void Replica::work() {
     objects_.work();
     mutations_.work();
     passing_.work();
+    receipts_.work();
   }
   show_link();
 }
@@ -443,7 +490,7 @@ std::int64_t Replica::next_tick_ms() const {
   if (!ws_.welcomed) return next;
   for (const auto& wanted :
        {index_.next_work_ms(), conversations_.next_jumps_ms(), conversations_.next_work_ms(), outbox_.next_work_ms(),
-        mutations_.next_work_ms(), passing_.next_work_ms(), large_.next_work_ms()})
+        mutations_.next_work_ms(), passing_.next_work_ms(), large_.next_work_ms(), receipts_.next_work_ms()})
     if (wanted) next = std::min(next, *wanted);
   return std::max(next, ws_.now.steady_ms + 1);
 }

@@ -17,8 +17,10 @@
 #include "core/replica/own_objects.h"
 #include "core/replica/own_state.h"
 #include "core/replica/passing.h"
+#include "core/replica/peer_receipts.h"
 #include "core/replica/read_marks.h"
 #include "core/replica/workspace.h"
+#include "core/totals.h"
 
 namespace tidemark::replica {
 
@@ -67,9 +69,13 @@ class Replica {
   /// Gives it another body, likewise; with `base_revision` only if it still has that revision. Also TOO_LARGE.
   Result<void> edit(Now now, const ConversationId& conversation, Seq seq, const Body& body,
                     std::optional<Seq> base_revision = std::nullopt);
+  /// Reacts to anybody's message so, or no longer, likewise. Also OUT_OF_RANGE.
+  Result<void> react(Now now, const ConversationId& conversation, Seq seq, const std::string& reaction, bool on);
   /// Asks the server about a group, now: a GroupEvent of this number tells the answer. RETRY_LATER while there is no
   /// connection.
   Result<void> group(Now now, std::uint64_t call, const GroupRequest& request);
+  /// Who reacts to a message: a ReactionsEvent, likewise.
+  Result<void> ask_reactions(Now now, std::uint64_t call, AskReactions question);
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);
@@ -85,6 +91,9 @@ class Replica {
   /// Whose presence is told by PresenceEvents, in place of those before; asked for again on each new link. They need a
   /// single chat with this user, or they are always told to be offline. LIMIT_REACHED, MALFORMED.
   Result<void> watch(Now now, std::vector<UserId> users);
+  /// Of which conversations ReceiptsEvents tell how far others have read, in place of those before; asked for again on
+  /// each new link. At most 8. LIMIT_REACHED, CONVERSATION_NOT_FOUND.
+  Result<void> watch_receipts(Now now, const std::vector<ConversationId>& conversations);
   /// Tells the devices of a conversation's members that are in the foreground; nothing is kept or repeated.
   /// RETRY_LATER without a connection, MALFORMED, TOO_LARGE, OUT_OF_RANGE.
   Result<void> say(Now now, Passing passing);
@@ -100,6 +109,9 @@ class Replica {
   const DeviceState& device() const { return ws_.device(); }
   const std::map<ConversationId, Held>& conversations() const { return ws_.conversations; }
   const OwnObjects& objects() const { return objects_; }
+  std::vector<Receipt> receipts(const ConversationId& conversation) const { return receipts_.of(conversation); }
+  /// Of the conversations held, as they are shown; mutes end by the server's clock.
+  Totals totals(std::int64_t wall_ms) const;
   std::vector<OutboxItem> outbox() const { return outbox_.items(); }
   LinkState link() const { return link_; }
   /// Connected, nothing missing of the index, nothing waiting to be answered.
@@ -136,6 +148,7 @@ class Replica {
   OwnState own_;
   Changes changes_;
   PassingThings passing_;
+  PeerReceipts receipts_;
   GroupCalls groups_;
   LinkState link_ = LinkState::offline;
 };

@@ -120,6 +120,8 @@ class TestServer {
     for (const auto& [id, entry] : writes.entries) view.put_entry(id, *entry);
     for (const auto& changed : writes.changed)
       view.put_changed(changed.conversation, *changed.row, changed.touched_before);
+    for (const auto& made : writes.reactions) view.put_reactions(made.conversation, made.seq, made.user, made.names);
+    for (const auto& [id, seq] : writes.erased_reactions) view.erase_reactions(id, seq);
     for (const Conversation& conversation : writes.conversations) view.put(conversation);
     for (const auto& [user, head] : writes.users) view.put_user(user, head);
     for (const auto& row : writes.rows) view.put_row(row.user, row.row);
@@ -279,6 +281,9 @@ class TestServer {
         command.change =
             EditCommand{link.user, link.device, item.conversation, item.seq, item.body, item.base_revision};
         break;
+      case MutationKind::react:
+        command.change = ReactCommand{link.user, link.device, item.conversation, item.seq, item.name, item.on};
+        break;
       case MutationKind::clear:
         command.change = ClearCommand{link.user, item.conversation, item.seq};
         break;
@@ -307,6 +312,18 @@ class TestServer {
     const auto result = run(command);
     if (!result) return link.down.push_back({id, result.error()});
     link.down.push_back({id, std::get<MutatedReply>(*result)});
+  }
+  void answer(TestLink& link, std::uint64_t id, const AskReceipts& ask) {
+    auto receipts = read_receipts(view, params, {link.user, ask.conversation, {}});
+    if (!ask.watch) return;
+    if (!receipts) return link.down.push_back({id, receipts.error()});
+    link.down.push_back({id, std::move(*receipts)});
+  }
+  void answer(TestLink& link, std::uint64_t id, AskReactions ask) {
+    ask.query.user = link.user;
+    auto page = read_reactions(view, {}, ask.query);
+    if (!page) return link.down.push_back({id, page.error()});
+    link.down.push_back({id, WhoReacted{std::move(page->users), page->next.value}});
   }
   void answer(TestLink& link, std::uint64_t id, const GroupCall& call) {
     std::visit([&](auto request) { answer_group(link, id, std::move(request)); }, call.request);

@@ -83,6 +83,7 @@ struct RowNote {
   std::int64_t server_time = 0;
   Seq revision;
   Seq touched_by;          // the last entry that changed it
+  Seq reacted = {};        // the last of them that was a reaction
   std::uint64_t echo = 0;  // own messages: hash of the client_msg_id, by which a lost one is known again
   MessageState state = MessageState::live;
   bool countable = false;
@@ -130,6 +131,7 @@ enum class MutationKind : std::uint8_t {
   mark_unread,
   recall,
   edit,
+  react,
   clear,
   remove,
   delete_for_me,
@@ -145,13 +147,13 @@ struct MutationItem {
   std::uint64_t number = 0;
   MutationKind kind = MutationKind::read;
   ConversationId conversation;
-  Seq seq;                                // read, recall, edit, clear, remove; draft: what it replies to
+  Seq seq;                                // read, recall, edit, react, clear, remove; draft: what it replies to
   Body body = {};                         // edit, draft
   std::optional<Seq> base_revision = {};  // edit
   std::vector<Interval> ranges = {};      // delete_for_me
   std::int64_t until = 0;                 // mute
-  bool on = false;                        // pin, block
-  std::string name = {};                  // setting: its name; block: the user
+  bool on = false;                        // pin, block, react
+  std::string name = {};                  // setting: its name; block: the user; react: the reaction
   std::string value = {};                 // setting
   bool operator==(const MutationItem&) const = default;
 };

@@ -129,6 +129,8 @@ struct Pending {
     send,
     mutate,
     group,
+    reactions,
+    receipts,
     heartbeat,
     presence,
     heads,

@@ -1,0 +1,41 @@
+// Who reacted to a message, and how.
+#include <algorithm>
+
+#include "core/read_parts.h"
+#include "core/reads.h"
+#include "core/visibility.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kLookedAtMax = 2'000;  // for one page, whether they react as asked or not
+
+Result<ReactionsPage> reactions_page(View& view, const CoreParams& params, const ReactionsQuery& query) {
+  TM_ASSIGN(const std::uint32_t limit, limit_of(query.limit, params.page_default, params.page_max));
+  const Result<Entry> message = read_message(view, query.user, query.conversation, query.seq);
+  if (!message || !message->countable()) return fail(ErrorCode::MESSAGE_NOT_FOUND, "seq");
+  if (message->dead()) return fail(ErrorCode::MESSAGE_DELETED, "seq");
+  ReactionsPage page;
+  UserId last;
+  std::size_t looked_at = 0;
+  view.reactions(query.conversation, query.seq, query.after,
+                 [&](const UserId& user, const std::vector<std::string>& names) {
+                   if (page.users.size() == limit || looked_at++ == kLookedAtMax) {
+                     page.next = last;
+                     return false;
+                   }
+                   last = user;
+                   if (query.reaction.empty() || std::ranges::find(names, query.reaction) != names.end())
+                     page.users.push_back({user, names});
+                   return true;
+                 });
+  return page;
+}
+
+}  // namespace
+
+Result<ReactionsPage> read_reactions(View& view, const CoreParams& params, const ReactionsQuery& query) {
+  return unless_failed(view, reactions_page(view, params, query));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+// How far others have read, as a device holds it, and totals by the server's clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/replica/replica_testing.h"
+
+namespace tidemark::replica {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const UserId kAnna("1001");
+const UserId kBen("1002");
+const ConversationId kChat("1001_1002");
+
+MutateCommand change(const UserId& user, decltype(MutateCommand::change) change) {
+  return {user, DeviceId("elsewhere"), {}, 0, std::move(change)};
+}
+
+TEST(PeerReceipts, AreAskedOnceAndThenTold) {
+  TestServer server;
+  server.send(kAnna, kBen, "one");
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  ASSERT_TRUE(device.replica->watch_receipts(device.now, {kChat}).has_value());
+  device.take();
+  settle(server, device, link);
+  EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(0), Seq(0)}));
+  device.frame({0, Receipts{kChat, {{kBen, Seq(1), Seq(1)}}, false}});
+  EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(1), Seq(1)}));
+  device.frame({0, Receipts{kChat, {{kBen, Seq(0), Seq(1)}}, false}});
+  EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(1), Seq(1)})) << "they only move up";
+  EXPECT_THAT(device.seen<ReceiptsEvent>(), SizeIs(3));
+  ASSERT_TRUE(device.replica->watch_receipts(device.now, {}).has_value());
+  device.take();
+  EXPECT_FALSE(std::get<AskReceipts>(device.expect<AskReceipts>().operation).watch);
+  device.frame({0, Receipts{kChat, {{kBen, Seq(1), Seq(1)}}, false}});
+  EXPECT_THAT(device.replica->receipts(kChat), IsEmpty());
+}
+
+TEST(PeerReceipts, AreAskedAnewOnEachLink) {
+  TestServer server;
+  server.send(kAnna, kBen, "one");
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  ASSERT_TRUE(device.replica->watch_receipts(device.now, {kChat}).has_value());
+  device.take();
+  settle(server, device, link);
+  device.disconnect();
+  EXPECT_THAT(device.replica->receipts(kChat), IsEmpty());
+  server.disconnect(link);
+  ASSERT_TRUE(server.run(change(kBen, ReadCommand{kBen, kChat, Seq(1)})).has_value());
+  join(server, device);
+  EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(1), Seq(1)}));
+  EXPECT_EQ(device.replica->watch_receipts(device.now, {ConversationId("1001_9")}).error().code,
+            ErrorCode::CONVERSATION_NOT_FOUND);
+}
+
+TEST(Conformance, S63_both_devices_end_a_mute_at_server_time) {
+  TestServer server;
+  server.send(kBen, kAnna, "one");
+  const std::int64_t until = server.wall_ms + 60'000;
+  ASSERT_TRUE(server.run(change(kAnna, MuteCommand{kAnna, kChat, until})).has_value());
+  TestDevice right(kAnna, DeviceId("A1"));
+  TestDevice slow(kAnna, DeviceId("A2"));
+  slow.now.wall_ms -= 600'000;
+  join(server, right);
+  join(server, slow);
+  const std::int64_t now_ms = server.wall_ms;
+  for (TestDevice* device : {&right, &slow}) {
+    const auto muted_after = [&](std::int64_t ms) {
+      return device->replica->totals(device->now.wall_ms + ms).muted_unread;
+    };
+    EXPECT_EQ(muted_after(until - now_ms - 1'000), 1u);
+    EXPECT_EQ(muted_after(until - now_ms + 1'000), 0u);
+    EXPECT_EQ(device->replica->totals(device->now.wall_ms + until - now_ms + 1'000).unread, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::replica
