@@ -299,9 +299,12 @@ std::string IndexJudge::leads(const UserId& user, const Change& object) const {
   if (previewed == nullptr || !previewed->countable()) return told("its preview", object.preview.seq);
   const auto says = [&](const auto& text) { return text.second.starts_with(object.preview.text); };
   // What edits of one round said in between nobody hears of in a large group.
-  const bool known = std::ranges::none_of(book_.texts(id, object.preview.seq),
-                                          [](const auto& text) { return text.second.empty(); });
-  if (known && !object.preview.text.empty() && std::ranges::none_of(book_.texts(id, object.preview.seq), says))
+  const LogBook::Texts& texts = book_.texts(id, object.preview.seq);
+  const bool known = std::ranges::none_of(log, [&](const auto& each) {
+    const auto& [seq, entry] = each;
+    return entry.kind == EntryKind::edit && entry.target == object.preview.seq && !texts.contains(seq);
+  });
+  if (known && !object.preview.text.empty() && std::ranges::none_of(texts, says))
     return told("previewed as \"" + object.preview.text + "\"", object.preview.seq);
   return {};
 }

@@ -97,7 +97,9 @@ void IndexJudge::check_touches(const Snapshot& snapshot) const {
   std::size_t expected = 0;
   for (const auto& [id, log] : book_.logs())
     for (const auto& [seq, entry] : log) {
-      const Entry* change = book_.last_change(id, seq);
+      const Entry* change = book_.last_change(id, seq, EntryKind::edit);
+      const Entry* reaction = book_.last_change(id, seq, EntryKind::reaction);
+      if (change == nullptr || (reaction != nullptr && reaction->seq > change->seq)) change = reaction;
       const std::string name = fmt::format("{}:{}", id.value, seq.value);
       if (entry.touched_by != (change ? change->seq : Seq())) throw Violation("I13", name + " names another change");
       if (change == nullptr) continue;

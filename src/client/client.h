@@ -29,6 +29,7 @@
 #include "client/sqlite_store.h"
 #include "core/replica/events.h"
 #include "core/replica/state.h"
+#include "core/totals.h"
 #include "wire/dialect.h"
 
 namespace tidemark {
