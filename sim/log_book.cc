@@ -234,6 +234,12 @@ const Entry* LogBook::last_change(const ConversationId& conversation, Seq target
   return found == changes.end() ? nullptr : entry(conversation, found->second);
 }
 
+const Entry* LogBook::last_change(const ConversationId& conversation, Seq target) const {
+  const Entry* change = last_change(conversation, target, EntryKind::edit);
+  const Entry* reaction = last_change(conversation, target, EntryKind::reaction);
+  return change == nullptr || (reaction != nullptr && reaction->seq > change->seq) ? reaction : change;
+}
+
 const LogBook::Log& LogBook::log(const ConversationId& conversation) const {
   static const Log empty;
   const auto found = logs_.find(conversation);

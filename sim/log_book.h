@@ -47,6 +47,8 @@ class LogBook {
   void note_text(const ConversationId& conversation, Seq seq, Seq revision, const std::string& text);
   /// The last reaction to the message, or the last entry of another kind that changed it; null when none has.
   const Entry* last_change(const ConversationId& conversation, Seq target, EntryKind kind) const;
+  /// Of the two the later, by which a device learns of both.
+  const Entry* last_change(const ConversationId& conversation, Seq target) const;
 
   /// The author was told that entry `change` has given the message this text, or taken it back.
   void acknowledge_edit(const ConversationId& conversation, Seq change, Seq target, const std::string& text);

@@ -161,7 +161,7 @@ Changed change(Draft& draft, const Changing& what, const Entry& before, Entry af
   if (what.kind == EntryKind::edit) after.revision = entry->seq;
   if (what.kind == EntryKind::reaction) after.reacted = entry->seq;
   if (after.dead() && !before.reactions.empty()) draft.writes().erased_reactions.emplace_back(what.id, before.seq);
-  draft.change(what.id, after, entry->seq);
+  draft.change(what.id, after, entry->seq, what.kind == EntryKind::reaction ? before.reacted : before.revision);
   if (after.dead()) note_mention_of_all(draft, what.id, after);
 
   std::vector<Notice> notices;

@@ -381,7 +381,7 @@ struct Writes {
   struct ChangedRow {
     ConversationId conversation;
     std::shared_ptr<const Entry> row;
-    Seq touched_before;  // the touch that this one replaces
+    Seq touched_before;  // the touch of the same part that this one replaces
   };
   std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> entries;  // ascending within a conversation
   /// How a user reacts to a message from now on; with no names he does not.

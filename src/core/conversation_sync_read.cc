@@ -60,6 +60,8 @@ struct Touched {
   /// Whether there was room.
   bool add(Seq target) {
     if (!holds(known, target)) return true;
+    // By its last edit and by its last reaction: it is shown once.
+    if (std::ranges::find(rows, target, &Entry::seq) != rows.end()) return true;
     const Sight sight{view, query.user, row};
     if (!visible(sight, target)) {
       if (const auto named = hidden_row(sight, target)) hidden.push_back(*named);

@@ -84,10 +84,10 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   return stored;
 }
 
-void Draft::change(const ConversationId& id, Entry row, Seq by) {
+void Draft::change(const ConversationId& id, Entry row, Seq by, Seq touched_before) {
   TM_CHECK(find_changed(id, row.seq) == nullptr, "a decision changes a row once");
   TM_CHECK(by > row.touched_by || base_.failure(), "a row's last touch only moves up");
-  const Seq touched_before = std::exchange(row.touched_by, by);
+  row.touched_by = by;
   writes_.changed.push_back({id, std::make_shared<const Entry>(std::move(row)), touched_before});
 }
 
@@ -271,7 +271,8 @@ void Draft::touches(const ConversationId& id, Seq after, Seq to, Direction direc
   if (direction == Direction::down) visit_made();
   if (going)
     base_.touches(id, after, to, direction, [&](Seq seq, Seq target) {
-      return find_changed(id, target) != nullptr || (going = visit(seq, target));
+      const Writes::ChangedRow* changed = find_changed(id, target);
+      return (changed != nullptr && changed->touched_before == seq) || (going = visit(seq, target));
     });
   if (going && direction == Direction::up) visit_made();
 }

@@ -30,8 +30,9 @@ class Draft final : public View {
   /// Appends an entry: gives it seq, ord, top, server_time, epoch and round. Returns it as it will be stored.
   std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry);
 
-  /// Rewrites a message's row as the entry `by`, appended before, left it.
-  void change(const ConversationId& id, Entry row, Seq by);
+  /// Rewrites a message's row as the entry `by`, appended before, left it. Its touch takes the place of the last one of
+  /// the same part of the row (0: there is none): a device may have one part without the other.
+  void change(const ConversationId& id, Entry row, Seq by, Seq touched_before);
 
   /// How the user reacts to a message from now on.
   void set_reactions(const ConversationId& id, Seq seq, const UserId& user, std::vector<std::string> names);

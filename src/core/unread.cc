@@ -70,10 +70,11 @@ std::uint64_t deleted_above_floor(View& view, const UserId& user, const UserConv
 /// dead row again.
 std::uint64_t dead_above_floor(View& view, const UserId& user, const UserConversation& row, const LineHead& head) {
   std::uint64_t dead = 0;
-  view.touches(row.conversation, row.floor, head.seq, Direction::up, [&](Seq, Seq target) {
+  view.touches(row.conversation, row.floor, head.seq, Direction::up, [&](Seq seq, Seq target) {
     if (target <= row.floor) return true;
     const std::optional<Entry> entry = view.entry(row.conversation, target);
     if (!entry || !entry->countable() || !entry->dead() || entry->sender == user) return true;
+    if (entry->touched_by != seq) return true;  // an earlier reaction to it
     if (deleted_in({view, user, row}, target - 1, target).empty()) ++dead;
     return true;
   });

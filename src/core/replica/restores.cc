@@ -129,7 +129,7 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
   for (const auto& [seq, note] : held.notes) {
     if (lost(seq)) {
       last = seq;
-    } else if (lost(note.touched_by) || lost(note.revision)) {
+    } else if (lost(note.touched_by) || lost(note.revision) || lost(note.reacted)) {
       changed.push_back(seq);
     }
   }
