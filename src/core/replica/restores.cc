@@ -127,9 +127,11 @@ void Conversations::apply_jump(Held& held, const Jump& jump) {
   std::vector<Seq> changed;
   Seq last;
   for (const auto& [seq, note] : held.notes) {
+    // An ack told of it that it was taken back, and not by which entry.
+    const bool taken_back_somewhere = note.provisional && note.state >= MessageState::recalled && !note.touched_by;
     if (lost(seq)) {
       last = seq;
-    } else if (lost(note.touched_by) || lost(note.revision) || lost(note.reacted)) {
+    } else if (taken_back_somewhere || lost(note.touched_by) || lost(note.revision) || lost(note.reacted)) {
       changed.push_back(seq);
     }
   }
