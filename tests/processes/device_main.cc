@@ -141,6 +141,8 @@ class App {
   void operator()(const PresenceEvent&) {}
   void operator()(const PassingEvent&) {}
   void operator()(const GroupEvent&) {}  // a backend changes the groups
+  void operator()(const ReactionsEvent&) {}
+  void operator()(const ReceiptsEvent&) {}
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
     if (!started_ || !loading(event.conversation)) return;
