@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/reads.h"
+#include "core/slim.h"
 #include "sim/judged_world.h"
 #include "sim/own_book.h"
 #include "sim/reactions.h"
@@ -167,7 +168,7 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
     if (row.note.provisional && stored.state.coverage.contains(seq))
       throw Violation("I7", named + " is a stand-in in a range that the device says it holds");
     if (truth.gone.find_in(row.entry->body.text)) throw Violation("I11", named + " keeps a text that was taken back");
-    if (row.entry->body.text != entry.body.text || row.entry->state != entry.state ||
+    if (!stands_for(row.entry->body, entry.body) || row.entry->state != entry.state ||
         (!entry.dead() && row.entry->revision != entry.revision))
       throw Violation("I7", named + " is not as the log has it");
     check_reactions(named, *row.entry, reacted, device.user);

@@ -23,6 +23,7 @@ namespace tidemark::sim {
   X(recalls_done, "recalls acknowledged")                                        \
   X(edits_done, "edits acknowledged")                                            \
   X(reactions, "reactions put on messages, and taken off")                       \
+  X(bodies, "bodies that came cut and were asked for")                           \
   X(changes_refused, "recalls, edits and reactions refused")                     \
   X(clears, "conversations cleared by a user for himself")                       \
   X(removals, "conversations taken out of a list")                               \

@@ -372,6 +372,16 @@ void SimDevice::pin(const ConversationId& conversation, bool pinned) {
 void SimDevice::set_object(UserObject wish) {
   act([&](replica::Replica& replica) { (void)replica.set_object(now(), std::move(wish)); });
 }
+void SimDevice::fetch_bodies(const ConversationId& conversation) {
+  std::vector<Seq> cut;
+  for (const auto& [seq, row] : store().conversation(conversation)->rows)
+    if (row.entry->body.cut) cut.push_back(seq);
+  for (const Seq seq : cut)
+    act([&](replica::Replica& replica) {
+      if (replica.fetch_body(now(), ++asked_, conversation, seq)) run_.hit(Counter::bodies);
+    });
+}
+
 void SimDevice::open(const ConversationId& conversation) {
   act([&](replica::Replica& replica) { replica.open(now(), conversation); });
 }

@@ -95,6 +95,8 @@ class SimDevice {
   void mute(const ConversationId& conversation, std::int64_t until);
   void pin(const ConversationId& conversation, bool pinned);
   void set_object(UserObject wish);
+  /// Asks for all of the bodies that it holds cut.
+  void fetch_bodies(const ConversationId& conversation);
   void open(const ConversationId& conversation);
   void close(const ConversationId& conversation);
   void scroll_back(const ConversationId& conversation, Seq before);
@@ -124,6 +126,7 @@ class SimDevice {
   template <typename Input>
   void act(Input input);
   void carry_out();
+  std::uint64_t asked_ = 0;  // questions that are answered by their number
   std::optional<Death> death(const replica::Outputs& outputs);
   void note_asked(const replica::Request& request);
   void trace_requests(const std::vector<replica::Request>& requests);

@@ -220,8 +220,9 @@ void JudgedWorld::check_stored(const SimDevice& device, const replica::StoredRow
   const LogBook::Texts& texts = book_.texts(id, entry.seq);
   const auto said = texts.find(entry.revision);
   // What was edited again before anybody looked is not known.
-  if (said != texts.end() && said->second != entry.body.text)
-    throw Violation("I2", named + " says something else than the log");
+  const bool same = said == texts.end() ||
+                    (entry.body.cut ? said->second.starts_with(entry.body.text) : said->second == entry.body.text);
+  if (!same) throw Violation("I2", named + " says something else than the log");
 }
 
 /// What a device shows of a conversation names nothing that its log does not hold.

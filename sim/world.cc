@@ -110,6 +110,8 @@ void World::act() {
     device->open(*conversation);
   } else if (what < 88) {
     device->close(*conversation);
+  } else if (what < 89) {
+    device->fetch_bodies(*conversation);
   } else if (what < 98) {
     scroll(*device, *conversation);
   } else {

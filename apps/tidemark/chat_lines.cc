@@ -211,6 +211,7 @@ void ChatLines::tell(const ClientEvent& event) {
   if (const auto* message = std::get_if<MessageEvent>(&event)) {
     if (message->appeared) tell_gap_before(message->conversation, *message->entry);
     tell_entry(message->appeared ? "message" : "changed", message->conversation, *message->entry);
+    if (message->entry->body.cut) (void)session_.client().fetch_body(message->conversation, message->entry->seq);
   } else if (const auto* unread = std::get_if<UnreadEvent>(&event)) {
     say(fmt::format("unread {} {}{}", unread->conversation.value, unread->unread.count,
                     unread->unread.exact ? "" : "+"));

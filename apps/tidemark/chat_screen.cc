@@ -61,6 +61,7 @@ class ChatFace {
   bool first_row_known_ = false;  // no older row is held beyond those shown
   Seq first_row_;                 // of those in state_
   std::map<ConversationId, Seq> told_read_;
+  std::set<std::tuple<ConversationId, Seq, Seq>> bodies_asked_;
   ChatScreen shown_;
   Seq shown_first_row_;
   std::optional<ConversationId> shown_open_;
@@ -338,6 +339,10 @@ void ChatFace::refresh_messages(std::int64_t now_ms, std::int64_t offset_s) {
     MessageLine line = message_line(*timeline.rows[i].entry, session_.user(), now_ms, offset_s);
     if (!timeline.rows[i].on_server) line.text += " (not on the server)";
     line.faded = line.faded || !timeline.rows[i].on_server;
+    const Entry& row = *timeline.rows[i].entry;
+    // What is on the screen is shown whole; once for each state of it.
+    if (row.body.cut && bodies_asked_.emplace(*open_, row.seq, row.revision).second)
+      (void)session_.client().fetch_body(*open_, row.seq);
     if (line.delivery == Delivery::sent) line.delivery = delivery_of(timeline.rows[i].entry->seq, receipts);
     state_.messages.push_back(std::move(line));
   }

@@ -223,7 +223,8 @@ void Client::Impl::rebuild(const Error& error) {
   replica_->on_disconnected(now());
   replica::Outputs unstored = replica_->take_outputs();
   std::erase_if(unstored.events, [](const auto& event) {
-    return !std::holds_alternative<GroupEvent>(event) && !std::holds_alternative<ReactionsEvent>(event);
+    return !std::holds_alternative<GroupEvent>(event) && !std::holds_alternative<ReactionsEvent>(event) &&
+           !std::holds_alternative<BodyEvent>(event);
   });
   queue(std::move(unstored.events));
   link_->drop();
@@ -523,6 +524,12 @@ Result<std::uint64_t> Client::ask_reactions(const ConversationId& conversation, 
   ask.page_token = page_token;
   return impl_->call([&](Replica& replica, Now now, std::uint64_t number) {
     return replica.ask_reactions(now, number, std::move(ask));
+  });
+}
+
+Result<std::uint64_t> Client::fetch_body(const ConversationId& conversation, Seq seq) {
+  return impl_->call([&](Replica& replica, Now now, std::uint64_t number) {
+    return replica.fetch_body(now, number, conversation, seq);
   });
 }
 

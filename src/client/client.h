@@ -34,6 +34,7 @@
 
 namespace tidemark {
 
+using replica::BodyEvent;
 using replica::ChangeEvent;
 using replica::ChangeOutcome;
 using replica::ChangeRefusedEvent;
@@ -59,9 +60,10 @@ using replica::UnreadEvent;
 /// More events than options.events_max waited: the oldest were dropped. Read lists and timelines anew.
 struct EventsLost {};
 
-using ClientEvent = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent,
-                                 ChangeRefusedEvent, LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent,
-                                 ReactionsEvent, ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+using ClientEvent =
+    std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
+                 RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent, BodyEvent, ReceiptsEvent,
+                 PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
 
 /// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
 /// make room for another (OTHER_DEVICE) keeps everything.
@@ -231,6 +233,10 @@ class Client {
   /// Fetches a page of older rows (below `before`, or below the newest ones): a HistoryEvent tells when it is there.
   void scroll_back(const ConversationId& conversation, Seq before = {});
   void scroll_forward(const ConversationId& conversation, Seq after);
+  /// Long bodies come as their front (Body::cut says how much there is). This fetches and stores all of one: a
+  /// MessageEvent tells the row, then a BodyEvent of the number that it is done, or why not. RETRY_LATER without a
+  /// connection.
+  Result<std::uint64_t> fetch_body(const ConversationId& conversation, Seq seq);
 
   // In passing: nothing of it is stored, on either side.
 

@@ -36,9 +36,13 @@ void members(auto& archive, Is<Attachment> auto& value) {
   auto& [url, size_bytes, mime, hash] = value;
   archive(url, size_bytes, mime, hash);
 }
+void members(auto& archive, Is<BodyCut> auto& value) {
+  auto& [size_bytes, hash] = value;
+  archive(size_bytes, hash);
+}
 void members(auto& archive, Is<Body> auto& value) {
-  auto& [type, text, summary, data, attachments, encrypted] = value;
-  archive(type, text, summary, data, attachments, encrypted);
+  auto& [type, text, summary, data, attachments, encrypted, cut] = value;
+  archive(type, text, summary, data, attachments, encrypted, cut);
 }
 void members(auto& archive, Is<MemberChange> auto& value) {
   auto& [action, users, role, visible_from, muted_until] = value;
@@ -171,6 +175,7 @@ class Packer {
   void put(const Name<Tag>& value) {
     out_.string(value.value);
   }
+  void put(const Digest& value) { out_.raw(bytes_of(value)); }
   void put(const Coverage& value) { put(value.ranges()); }
   void put(const SeqBits& value) { out_.string(value.bytes()); }
   template <typename... T>
@@ -239,6 +244,10 @@ class Unpacker {
   template <typename Tag>
   void get(Name<Tag>& value) {
     value.value = in_.string();
+  }
+  void get(Digest& value) {
+    const std::string_view bytes = in_.raw(value.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) value[i] = static_cast<std::uint8_t>(bytes[i]);
   }
   void get(Coverage& value) {
     std::vector<Interval> ranges;

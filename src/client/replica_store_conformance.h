@@ -151,6 +151,7 @@ class BatchMaker {
     entry->reply_to = Seq(number());
     entry->mentions = users();
     entry->body = body();
+    if (flag()) entry->body.cut = BodyCut{number(), {1, 2, 3}};
     entry->target = Seq(number());
     entry->target_sender = UserId(text(10));
     if (flag())

@@ -258,7 +258,9 @@ class TestingServer {
         request.operation = replica::Heartbeat{};
         break;
       default:
-        if (frame.has_receipts())
+        if (frame.has_body())
+          request.operation = ask_body_of(frame.body().message_id());
+        else if (frame.has_receipts())
           request.operation =
               replica::AskReceipts{ConversationId(frame.receipts().conversation_id()), frame.receipts().watch()};
         else if (frame.has_reactions())
@@ -267,6 +269,11 @@ class TestingServer {
           request.operation = replica::GroupCall{*call};
     }
     return request;
+  }
+
+  static replica::AskBody ask_body_of(const std::string& name) {
+    const auto parsed = parse_message_id(name);
+    return parsed ? replica::AskBody{parsed->conversation, parsed->seq} : replica::AskBody{};
   }
 
   static std::optional<replica::GroupRequest> group_request_of(const pb::ClientFrame& frame) {
@@ -406,6 +413,13 @@ class TestingServer {
   static void put(const replica::WhoReacted& answer, pb::ServerFrame& out) {
     to_pb(ReactionsPage{answer.users, {}}, *out.mutable_reactions());
     out.mutable_reactions()->set_page_token(answer.page_token);
+  }
+  static void put(const replica::WholeBody& whole, pb::ServerFrame& out) {
+    Entry entry;
+    entry.seq = whole.seq;
+    entry.revision = whole.revision;
+    entry.body = whole.body;
+    to_pb(entry, whole.conversation, *out.mutable_body());
   }
   static void put(const Receipts& receipts, pb::ServerFrame& out) { to_pb(receipts, *out.mutable_receipts()); }
   static void put(const replica::HeartbeatAnswer& answer, pb::ServerFrame& out) {

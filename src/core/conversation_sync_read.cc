@@ -4,6 +4,7 @@
 
 #include "core/read_parts.h"
 #include "core/reads.h"
+#include "core/slim.h"
 #include "core/visibility.h"
 
 namespace tidemark {
@@ -43,6 +44,7 @@ struct Touched {
   const Intervals& known;
   std::size_t limit;
   std::uint64_t bytes_max;
+  std::uint64_t inline_bytes;
   std::vector<Entry> rows = {};
   std::vector<Hidden> hidden = {};
   Seq reached = {};  // the last touch that was looked at
@@ -69,7 +71,7 @@ struct Touched {
     }
     std::optional<Entry> entry = view.entry(query.conversation, target);
     if (!entry) return true;
-    Entry seen = seen_by(sight, std::move(*entry));
+    Entry seen = slim(seen_by(sight, std::move(*entry)), inline_bytes);
     bytes += bytes_of_row(seen);
     if (!rows.empty() && (rows.size() == limit || bytes > bytes_max)) return false;
     rows.push_back(std::move(seen));
@@ -136,7 +138,8 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
     const Sight sight{view, query.user, *row};
     const Intervals gap = visible_in(sight, query.after, bound);
     const bool huge = length_of(gap) > params.hole_above;
-    Rows rows = read_rows(sight, gap, huge ? Direction::down : Direction::up, page_of(limit, params.sync_bytes_max));
+    Rows rows =
+        read_rows(sight, gap, huge ? Direction::down : Direction::up, page_of(params, limit, params.sync_bytes_max));
     if (huge) {
       give_newest(page, std::move(rows), bound, page.floor);
     } else {
@@ -147,7 +150,7 @@ Result<ConversationPage> conversation_page(View& view, const CoreParams& params,
   if (page.to < last) page.more = true;  // a `to` fixed before may lie far below
   drop_known(page.messages, known);
   page.hidden = hidden_in({view, query.user, *row}, page.covers.after, page.covers.to);
-  add_touched(page, {view, query, *row, known, limit, params.sync_bytes_max});
+  add_touched(page, {view, query, *row, known, limit, params.sync_bytes_max, params.inline_bytes});
   return page;
 }
 

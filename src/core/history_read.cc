@@ -20,6 +20,7 @@ struct Reading {
   Seq upper;  // nothing above is
   std::uint32_t limit;
   std::uint64_t bytes;
+  const CoreParams& params;
 };
 
 Sight sight_of(const Reading& reading) {
@@ -36,7 +37,7 @@ Side older_than(const Reading& reading, Seq before, std::uint64_t limit) {
   const Seq to = std::min(before ? before - 1 : Seq(0), reading.upper);
   Side side;
   side.rows = read_rows(sight_of(reading), visible_in(sight_of(reading), Seq(0), to), Direction::down,
-                        page_of(limit, reading.bytes));
+                        page_of(reading.params, limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? Seq(0) : side.rows.rows.empty() ? to : side.rows.rows.front().seq - 1;
   if (planted(Fault::end_on_short_page) && side.rows.rows.size() < limit) side.end = true;
@@ -47,7 +48,7 @@ Side newer_than(const Reading& reading, Seq after, std::uint64_t limit) {
   const Seq from = std::min(after, reading.upper);
   Side side;
   side.rows = read_rows(sight_of(reading), visible_in(sight_of(reading), from, reading.upper), Direction::up,
-                        page_of(limit, reading.bytes));
+                        page_of(reading.params, limit, reading.bytes));
   side.end = !side.rows.more;
   side.edge = side.end ? reading.upper : side.rows.rows.empty() ? from : side.rows.rows.back().seq;
   return side;
@@ -115,7 +116,7 @@ Result<HistoryPage> history_page(View& view, const CoreParams& params, const His
   TM_ASSIGN(const UserConversation* row, index_row(view, query.user, query.conversation));
   const Seq head = view.line(query.conversation).seq;
   const Reading reading{
-      view, query, *row, lower_bound_of(*row), upper_bound_of(*row, head), limit, params.sync_bytes_max};
+      view, query, *row, lower_bound_of(*row), upper_bound_of(*row, head), limit, params.sync_bytes_max, params};
 
   HistoryPage page;
   page.conversation = query.conversation;
@@ -147,6 +148,13 @@ Result<Entry> message_row(View& view, const UserId& user, const ConversationId& 
 
 Result<HistoryPage> read_history(View& view, const CoreParams& params, const HistoryQuery& query) {
   return unless_failed(view, history_page(view, params, query));
+}
+
+Result<Entry> read_body(View& view, const UserId& user, const ConversationId& conversation, Seq seq) {
+  auto message = read_message(view, user, conversation, seq);
+  if (message && !message->countable()) return fail(ErrorCode::MESSAGE_NOT_FOUND, "message_id");
+  if (message && message->dead()) return fail(ErrorCode::MESSAGE_DELETED, "message_id");
+  return message;
 }
 
 Result<Entry> read_message(View& view, const UserId& user, const ConversationId& conversation, Seq seq) {

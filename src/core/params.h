@@ -65,6 +65,7 @@ struct CoreParams {
   std::size_t sync_bytes_default = 262'144;
   std::size_t sync_bytes_max = 1'048'576;
   std::size_t preview_bytes = 240;
+  std::size_t inline_bytes = 4'096;  // longer bodies travel without what makes them long
   // Devices.
   DevicePolicy devices;
   std::size_t mutations_kept = 64;

@@ -5,6 +5,7 @@
 
 #include "core/body.h"
 #include "core/conversation_id.h"
+#include "core/slim.h"
 #include "core/visibility.h"
 
 namespace tidemark {
@@ -25,8 +26,8 @@ bool shows_reaction(const Sight& sight, Seq target) {
 
 }  // namespace
 
-PageSize page_of(std::uint64_t limit, std::uint64_t bytes) {
-  return {limit, 4 * limit, bytes, true};
+PageSize page_of(const CoreParams& params, std::uint64_t limit, std::uint64_t bytes) {
+  return {limit, 4 * limit, bytes, true, params.inline_bytes};
 }
 
 std::uint64_t bytes_of_row(const Entry& entry) {
@@ -62,7 +63,7 @@ Rows read_rows(const Sight& sight, const Intervals& ranges, Direction direction,
       page.more = true;
       return false;
     }
-    Entry row = seen_by(sight, entry);
+    Entry row = slim(seen_by(sight, entry), size.inline_bytes);
     const std::uint64_t bytes = bytes_of_row(row);
     const bool free_of_charge = size.at_least_one && page.rows.empty();
     if (page.bytes + bytes > size.bytes && !free_of_charge) {

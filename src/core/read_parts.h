@@ -16,7 +16,8 @@ struct PageSize {
   std::uint64_t countable = 0;
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;
-  bool at_least_one = true;  // the first row is given even when it alone is above `bytes`
+  bool at_least_one = true;        // the first row is given even when it alone is above `bytes`
+  std::uint64_t inline_bytes = 0;  // longer bodies are cut
 };
 
 /// The user's row of a conversation he is, or was, in. What is no canonical id is refused as such;
@@ -24,7 +25,7 @@ struct PageSize {
 Result<const UserConversation*> index_row(View& view, const UserId& user, const ConversationId& id);
 
 /// A page of `limit` messages as clients ask for it: at most four rows a message.
-PageSize page_of(std::uint64_t limit, std::uint64_t bytes);
+PageSize page_of(const CoreParams& params, std::uint64_t limit, std::uint64_t bytes);
 
 struct Rows {
   std::vector<Entry> rows;  // ascending

@@ -55,6 +55,9 @@ Result<HistoryPage> read_history(View& view, const CoreParams& params, const His
 /// One row as `user` sees it; MESSAGE_NOT_FOUND when unknown, foreign or hidden alike.
 Result<Entry> read_message(View& view, const UserId& user, const ConversationId& conversation, Seq seq);
 
+/// The same of a message that lives, for its whole body. MESSAGE_DELETED for a dead one.
+Result<Entry> read_body(View& view, const UserId& user, const ConversationId& conversation, Seq seq);
+
 struct ReactionsQuery {
   UserId user;
   ConversationId conversation;

@@ -105,7 +105,7 @@ Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Tak
   const Gap gap = gap_of(run, row);
   const Seq from = std::max(gap.from, std::min(resume, gap.upper));
   const PageSize room{kMessagesMax, kMessagesMax - taken.messages, run.bytes - std::min(run.bytes, taken.bytes),
-                      taken.messages == 0};
+                      taken.messages == 0, run.params.inline_bytes};
   Rows rows = read_rows({run.view, run.query.user, row}, clipped(gap.ranges, from, gap.upper), Direction::up, room,
                         run.p0_round);
   if (rows.more && rows.rows.empty()) return Outcome::no_room;

@@ -91,7 +91,7 @@ std::vector<UserConversation> newest_changes(const SyncRun& run, Mark after, Mar
 std::uint64_t add_recent(const SyncRun& run, const UserConversation& row, Change& change) {
   const Seq upper = upper_bound_of(row, run.view.line(row.conversation).seq);
   Rows rows = read_rows({run.view, run.query.user, row}, visible_in({run.view, run.query.user, row}, Seq(0), upper),
-                        Direction::down, page_of(run.query.recent, run.bytes));
+                        Direction::down, page_of(run.params, run.query.recent, run.bytes));
   change.covers = {rows.more ? rows.rows.front().seq - 1 : Seq(0), upper};
   change.hidden = hidden_in({run.view, run.query.user, row}, change.covers.after, change.covers.to);
   change.messages = std::move(rows.rows);

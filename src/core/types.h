@@ -39,6 +39,13 @@ struct Attachment {
   bool operator==(const Attachment&) const = default;
 };
 
+/// What is known of a body whose rest has to be asked for (core/slim.h). Never stored by a server.
+struct BodyCut {
+  std::uint64_t size_bytes = 0;
+  Digest hash{};
+  bool operator==(const BodyCut&) const = default;
+};
+
 struct Body {
   std::string type = "text";
   std::string text;
@@ -46,6 +53,7 @@ struct Body {
   std::string data;  // a JSON text, byte for byte
   std::vector<Attachment> attachments;
   std::string encrypted;  // opaque
+  std::optional<BodyCut> cut = {};
   bool operator==(const Body&) const = default;
 };
 

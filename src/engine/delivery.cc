@@ -8,6 +8,7 @@
 #include "core/body.h"
 #include "core/planted.h"
 #include "core/preview.h"
+#include "core/slim.h"
 
 namespace tidemark {
 namespace {
@@ -109,6 +110,7 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
   for (const Notice& notice : notices) {
     forget(notice);
     std::shared_ptr<SharedEntry> shared;
+    const auto entry = slim(notice.entry, options_.inline_bytes);
     for (const Receiver& receiver : notice.receivers)
       if (receiver.large)
         if (const auto found = users_.find(receiver.user); found != users_.end())
@@ -116,15 +118,15 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
     for (const Receiver& receiver : notice.receivers) {
       const auto found = users_.find(receiver.user);
       if (found == users_.end()) continue;
-      if (notice.entry && !shared)
-        shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
+      if (notice.entry && !shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, entry, {}});
       PushRef ref;
       // A push may end in the middle of a round: whole gaps are bounded by the round before.
-      ref.item = {receiver.after,   receiver.to,      notice.round - 1,    receiver.sort_time, receiver.mentioned, {},
-                  receiver.summary, receiver.objects, notice.conversation, notice.entry};
+      ref.item = {receiver.after,      receiver.to, notice.round - 1, receiver.sort_time,
+                  receiver.mentioned,  {},          receiver.summary, receiver.objects,
+                  notice.conversation, entry};
       if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;
       ref.shared = shared;
-      ref.size_bytes = size_of(notice.entry.get());
+      ref.size_bytes = size_of(entry.get());
       User& user = *found->second;
       remember(user, ref);
       for (Session* session : user.sessions) {
@@ -134,7 +136,7 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       }
     }
     if (notice.large && notice.entry) {
-      if (!shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, notice.entry, {}});
+      if (!shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, entry, {}});
       tell_open(notice, shared, offered);
     }
   }
@@ -224,9 +226,9 @@ void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry
                          std::vector<SessionId>& offered) {
   PushRef ref;
   ref.item.conversation = notice.conversation;
-  ref.item.entry = notice.entry;
+  ref.item.entry = shared->entry;
   ref.shared = shared;
-  ref.size_bytes = size_of(notice.entry.get());
+  ref.size_bytes = size_of(shared->entry.get());
   for (Session* session : told_besides(notice)) {
     const bool own = session->user->id == notice.entry->sender;
     ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();

@@ -53,7 +53,8 @@ class DeliveryPort {
 struct DeliveryOptions {
   std::size_t push_entries = 50;
   std::size_t push_bytes = 64 * 1024;
-  std::int64_t again_ms = 10'000;  // an entry not acknowledged for so long is pushed again
+  std::size_t inline_bytes = 4'096;  // longer bodies are cut (core/slim.h)
+  std::int64_t again_ms = 10'000;    // an entry not acknowledged for so long is pushed again
   int again_max = 3;
   std::int64_t linger_ms = 60'000;  // the recent changes of a user without links are kept so long
   std::size_t heads_entries = 50;   // groups in one notice

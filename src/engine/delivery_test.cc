@@ -133,9 +133,16 @@ TEST_F(DeliveryTest, a_socket_that_takes_again_gets_what_waited) {
 
 TEST_F(DeliveryTest, bytes_are_bounded_as_entries_are) {
   attach(1, "B1", 0);
-  messages(10, 20'000);
-  EXPECT_EQ(port_.pushed[1], range(1, 3));
+  messages(40, 4'000);
+  EXPECT_EQ(port_.pushed[1], range(1, 15));
   EXPECT_EQ(port_.hints[1].size(), 1u);
+}
+
+TEST_F(DeliveryTest, a_long_body_travels_as_its_front) {
+  attach(1, "B1", 0);
+  messages(10, 20'000);
+  EXPECT_EQ(port_.pushed[1], range(1, 10)) << "and weighs no more than that";
+  EXPECT_EQ(port_.texts[1].front(), std::string(1'024, 'x'));
 }
 
 TEST_F(DeliveryTest, what_is_not_acknowledged_is_pushed_again_and_then_the_link_ends) {

@@ -17,6 +17,8 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_send();
     case HttpOperation::get_message:
       return frame.mutable_message();
+    case HttpOperation::get_body:
+      return frame.mutable_body();
     case HttpOperation::edit_message:
       return frame.mutable_mutate()->mutable_edit();
     case HttpOperation::recall_message:

@@ -58,6 +58,8 @@ struct Limits {
   std::int64_t recall_ms = 120'000;
   /// How long after a message its author may edit it, 0: at any time -> TOO_LATE.
   std::int64_t edit_ms = 0;
+  /// A body longer than this, in UTF-8 bytes as stored, travels in pushes and pages as its front, and is asked for.
+  std::int64_t inline_bytes = 4'096;
   /// Reactions of one user to one message -> LIMIT_REACHED.
   std::int64_t reactions_per_user_max = 8;
   /// Different reactions to one message -> LIMIT_REACHED.

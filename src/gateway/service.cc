@@ -77,6 +77,8 @@ bool shows(const pb::ServerFrame& frame, const std::string& conversation) {
       return is_it(frame.conversation_sync());
     case pb::ServerFrame::kHistory:
       return is_it(frame.history());
+    case pb::ServerFrame::kBody:
+      return is_it(frame.body());
     case pb::ServerFrame::kReactions:
       return is_it(frame.reactions());
     case pb::ServerFrame::kConversation:
@@ -314,6 +316,19 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
             return framed(read_message(view, user, name.conversation, name.seq),
                           [&](pb::ServerFrame& frame, const Entry& entry) {
                             to_pb(entry, name.conversation, *frame.mutable_message());
+                          });
+          },
+          std::move(answer));
+    }
+    case Operation::kBody: {
+      auto name = parse_message_id(request.body().message_id());
+      if (!name) return answer(std::unexpected(std::move(name).error()));
+      return read(
+          caller,
+          [user = caller.user, name = std::move(*name)](StoreView& view) {
+            return framed(read_body(view, user, name.conversation, name.seq),
+                          [&](pb::ServerFrame& frame, const Entry& entry) {
+                            to_pb(entry, name.conversation, *frame.mutable_body());
                           });
           },
           std::move(answer));

@@ -47,6 +47,7 @@ CoreParams core_params(const Config& config) {
   params.sync_bytes_default = size(limits.sync_bytes_default);
   params.sync_bytes_max = size(limits.sync_bytes_max);
   params.preview_bytes = size(limits.preview_bytes);
+  params.inline_bytes = size(limits.inline_bytes);
   params.devices.kind = config.devices.policy;
   params.devices.max = size(config.devices.max);
   params.devices.when_full = config.devices.when_full;
@@ -69,6 +70,7 @@ DeliveryOptions delivery_options(const Config& config) {
   DeliveryOptions options;
   options.push_entries = size(config.limits.push_entries);
   options.push_bytes = size(config.limits.push_bytes);
+  options.inline_bytes = size(config.limits.inline_bytes);
   options.again_ms = config.limits.push_again_ms;
   options.again_max = static_cast<int>(config.limits.push_again_times);
   return options;

@@ -137,6 +137,7 @@ void to_pb(const UserObject& object, pb::UserObject& out) {
 /// The body's `data` is checked to be a JSON text.
 Result<Body> checked_body(bool given, const pb::Body& body) {
   if (!given) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
+  if (body.has_cut()) return fail(ErrorCode::MALFORMED, "body.cut", "Give all of the body.");
   Body made = body_from(body);
   if (!made.data.empty()) TM_TRY(check_data(made.data));
   return made;
@@ -505,6 +506,14 @@ void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& 
   if (!entry.reaction) return;
   out.mutable_reaction_change()->set_reaction(entry.reaction->name);
   out.mutable_reaction_change()->set_on(entry.reaction->on);
+}
+
+void to_pb(const Entry& message, const ConversationId& conversation, pb::MessageBody& out) {
+  out.set_message_id(message_id(conversation, message.seq));
+  out.set_conversation_id(conversation.value);
+  out.set_seq(message.seq.value);
+  out.set_revision(message.revision.value);
+  to_pb(message.body, *out.mutable_body());
 }
 
 void to_pb(const Cursor& cursor, pb::Cursor& out) {

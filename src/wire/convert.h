@@ -33,6 +33,7 @@ class JumpsRequest;
 class MutateRequest;
 class MuteMemberRequest;
 class Mutated;
+class MessageBody;
 class ReactionList;
 class ReactionsRequest;
 class ReceiptList;
@@ -83,6 +84,7 @@ Result<HistoryQuery> history_from(const pb::HistoryRequest& request);
 
 void to_pb(const Error& error, pb::Error& out);
 void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& out);
+void to_pb(const Entry& message, const ConversationId& conversation, pb::MessageBody& out);
 void to_pb(const Cursor& cursor, pb::Cursor& out);
 void to_pb(const Change& change, pb::Change& out);
 void to_pb(const SyncPage& page, pb::SyncPage& out);

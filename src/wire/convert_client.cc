@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/conversation_id.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 #include "wire/convert_parts.h"
@@ -302,6 +303,9 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.mutated());
     case pb::ServerFrame::kGroup:
       return answer_from(frame.group());
+    case pb::ServerFrame::kBody:
+      return replica::WholeBody{ConversationId(frame.body().conversation_id()), Seq(frame.body().seq()),
+                                Seq(frame.body().revision()), body_from(frame.body().body())};
     case pb::ServerFrame::kReceipts: {
       Receipts made;
       made.conversation = ConversationId(frame.receipts().conversation_id());
@@ -553,6 +557,9 @@ struct Writer {
     }
   }
   void operator()(const replica::GroupCall& call) const { std::visit(GroupWriter{frame}, call.request); }
+  void operator()(const replica::AskBody& ask) const {
+    frame.mutable_body()->set_message_id(message_id(ask.conversation, ask.seq));
+  }
   // That it is watched no longer asks for no answer.
   void operator()(const replica::AskReceipts& ask) const {
     if (!ask.watch) frame.set_id(0);

@@ -1,5 +1,7 @@
 #include "wire/convert_parts.h"
 
+#include <algorithm>
+
 #include "tidemark.pb.h"
 
 namespace tidemark {
@@ -11,6 +13,12 @@ Body body_from(const pb::Body& body) {
   made.summary = body.summary();
   made.data = body.data();
   made.encrypted = body.encrypted();
+  if (body.has_cut()) {
+    BodyCut& cut = made.cut.emplace();
+    cut.size_bytes = body.cut().size();
+    for (std::size_t i = 0; i < std::min(cut.hash.size(), body.cut().hash().size()); ++i)
+      cut.hash[i] = static_cast<std::uint8_t>(body.cut().hash()[i]);
+  }
   for (const pb::Attachment& each : body.attachments())
     made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
   return made;
@@ -29,6 +37,9 @@ void to_pb(const Body& body, pb::Body& out) {
     made.set_hash(attachment.hash);
   }
   out.set_encrypted(body.encrypted);
+  if (!body.cut) return;
+  out.mutable_cut()->set_size(body.cut->size_bytes);
+  out.mutable_cut()->set_hash(std::string(bytes_of(body.cut->hash)));
 }
 
 Interval interval_from(const pb::Interval& interval) {

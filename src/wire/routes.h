@@ -18,6 +18,7 @@ namespace tidemark {
 enum class HttpOperation : std::uint8_t {
   send_message,
   get_message,
+  get_body,
   edit_message,
   recall_message,
   react_to_message,

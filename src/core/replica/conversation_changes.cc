@@ -6,6 +6,7 @@
 #include "core/replica/conversations.h"
 #include "core/replica/fold.h"
 #include "core/replica/objects.h"
+#include "core/slim.h"
 
 namespace tidemark::replica {
 
@@ -51,6 +52,32 @@ bool Conversations::take_change(Held& held, const std::shared_ptr<const Entry>& 
   ws_.store_row(held, changed, note);
   ws_.raise(MessageEvent{held.id(), std::move(changed), false, false});
   return true;
+}
+
+/// What the device has asked for once, or has written itself, is not lost to a page that cuts it again.
+bool Conversations::keeps_body(const Entry& fresh, const Entry& held) {
+  return !held.dead() && !held.body.cut && held.revision == fresh.revision && stands_for(fresh.body, held.body);
+}
+
+void Conversations::take_body(const WholeBody& whole) {
+  Held* held = ws_.find(whole.conversation);
+  if (held == nullptr || whole.body.cut) return;
+  const auto found = held->notes.find(whole.seq);
+  if (found == held->notes.end() || found->second.state >= MessageState::recalled) return;
+  if (whole.revision < found->second.revision) return;  // of before an edit that is known here
+  const auto row = ws_.row(*held, whole.seq);
+  if (row == nullptr || (whole.revision == row->revision && !row->body.cut)) return;
+  auto entry = std::make_shared<Entry>(*row);
+  entry->body = whole.body;
+  if (whole.revision > entry->revision) {
+    entry->state = MessageState::edited;
+    entry->revision = whole.revision;
+    entry->touched_by = std::max(entry->touched_by, whole.revision);
+  }
+  RowNote note = note_of(*entry, ws_.device().user);
+  note.provisional = found->second.provisional;
+  ws_.store_row(*held, entry, note);
+  ws_.raise(MessageEvent{held->id(), std::move(entry), false, false});
 }
 
 /// For the page that is on its way, and may have been read before.

@@ -139,8 +139,9 @@ Conversations::Part Conversations::pass_over(Held* held, const Entry& entry, con
     want(*held);
   }
   if (!note.mine || entry.client_msg_id.empty()) return Part::taken;
-  own_row_(id, entry);
-  if (held && !held->notes.contains(entry.seq)) take_uncovered(*held, entry);
+  Entry own = entry;
+  if (auto body = own_row_(id, entry)) own.body = std::move(*body);
+  if (held && !held->notes.contains(entry.seq)) take_uncovered(*held, own);
   return Part::taken;
 }
 
@@ -162,7 +163,8 @@ Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& s
 void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) {
   if (changes_target(entry.kind)) return;  // it shows in the row it changed
   RowNote note = note_of(entry, ws_.device().user);
-  if (note.mine && !entry.client_msg_id.empty()) own_row_(held.id(), entry);
+  if (note.mine && !entry.client_msg_id.empty())
+    if (auto body = own_row_(held.id(), entry)) entry.body = std::move(*body);
   // Its range was given up again for the bound on ranges: a row without coverage would not be kept right.
   if (!held.state.coverage.contains(note.seq)) return;
   const auto found = held.notes.find(note.seq);
@@ -175,6 +177,9 @@ void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) 
     if (const auto further = ws_.row(held, note.seq)) entry = brought_to(std::move(entry), *further);
     note = note_of(entry, ws_.device().user);
   }
+  if (shown && entry.body.cut)
+    if (const auto held_row = ws_.row(held, note.seq); held_row && keeps_body(entry, *held_row))
+      entry.body = held_row->body;
   const bool dead = note.state >= MessageState::recalled;
   MessageEvent event;
   event.conversation = held.id();

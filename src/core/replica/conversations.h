@@ -13,7 +13,8 @@ namespace tidemark::replica {
 class Conversations {
  public:
   /// `own_row` is told of each of the user's own messages that bears a client_msg_id, from whatever source.
-  using OwnRow = std::function<void(const ConversationId&, const Entry&)>;
+  /// An own message has come as a row; gives its body when the row is cut and the body is still known here.
+  using OwnRow = std::function<std::optional<Body>(const ConversationId&, const Entry&)>;
   Conversations(Workspace& workspace, OwnRow own_row);
 
   // From the index.
@@ -73,6 +74,9 @@ class Conversations {
   /// Nothing is being asked or waits to be.
   bool settled() const;
 
+  /// All of a body, as of its revision: into the row, unless that is further or gone.
+  void take_body(const WholeBody& whole);
+
  private:
   /// New rows above this are notified of; nothing: none is. What lies below all that is held is history: it was there
   /// before, or was held once and given up.
@@ -81,6 +85,7 @@ class Conversations {
   // Changes of older rows.
   bool take_change(Held& held, const std::shared_ptr<const Entry>& change);
   void keep(Held& held, const std::shared_ptr<const Entry>& change);
+  static bool keeps_body(const Entry& fresh, const Entry& held);
   Entry with_changes(const Held& held, Entry row);
   static bool too_old(const Held& held, Seq as_of, Seq complete_from);
   static void gain(Held& held, Seq as_of);

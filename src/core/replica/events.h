@@ -140,6 +140,13 @@ struct ReactionsEvent {
   Result<WhoReacted> reactions;
 };
 
+/// A question for a whole body was answered: the row has it now, unless it was changed meanwhile. Or it was refused;
+/// RETRY_LATER when the connection ended.
+struct BodyEvent {
+  std::uint64_t call = 0;
+  Result<void> fetched;
+};
+
 /// How far others have read a conversation that is watched: all that is known by now.
 struct ReceiptsEvent {
   ConversationId conversation;
@@ -156,7 +163,7 @@ struct LinkEvent {
 };
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
-                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent,
+                           LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent, BodyEvent,
                            ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

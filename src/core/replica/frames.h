@@ -112,6 +112,12 @@ struct AskReactions {
   std::string page_token;
 };
 
+/// All of the body of a row that came cut.
+struct AskBody {
+  ConversationId conversation;
+  Seq seq;
+};
+
 /// How far others have read; with `watch` also what changes from now on.
 struct AskReceipts {
   ConversationId conversation;
@@ -146,7 +152,7 @@ struct Foreground {
 };
 
 using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions,
-                               AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
+                               AskBody, AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -167,6 +173,13 @@ struct Welcome {
   DeviceId device;
   std::int64_t heartbeat_ms = 0;  // 0: the default
   bool heads_wanted = false;
+};
+
+struct WholeBody {
+  ConversationId conversation;
+  Seq seq;
+  Seq revision;
+  Body body;
 };
 
 struct SyncAnswer {
@@ -208,8 +221,8 @@ struct PresenceStates {
 struct Unknown {};
 
 using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, WhoReacted, Receipts, HeartbeatAnswer, Push, Hint, Kick,
-                            PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
+                            MutatedReply, GroupReply, WhoReacted, WholeBody, Receipts, HeartbeatAnswer, Push, Hint,
+                            Kick, PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

@@ -10,6 +10,10 @@ Result<void> GroupCalls::ask_reactions(std::uint64_t number, AskReactions questi
   return ask(number, Pending::Kind::reactions, std::move(question));
 }
 
+Result<void> GroupCalls::ask_body(std::uint64_t number, AskBody question) {
+  return ask(number, Pending::Kind::body, std::move(question));
+}
+
 Result<void> GroupCalls::ask(std::uint64_t number, Pending::Kind kind, Operation operation) {
   if (!ws_.welcomed || ws_.out.close_link)
     return fail(ErrorCode::RETRY_LATER, "", "There is no connection to the server now.");
@@ -31,10 +35,17 @@ void GroupCalls::on_answer(const Pending& asked, WhoReacted answer) {
   ws_.raise(ReactionsEvent{asked.key, std::move(answer)});
 }
 
+void GroupCalls::on_body(const Pending& asked) {
+  open_.erase(asked.key);
+  ws_.raise(BodyEvent{asked.key, {}});
+}
+
 void GroupCalls::on_refused(const Pending& asked, const Error& error) {
   open_.erase(asked.key);
   if (asked.kind == Pending::Kind::group)
     ws_.raise(GroupEvent{asked.key, std::unexpected(error)});
+  else if (asked.kind == Pending::Kind::body)
+    ws_.raise(BodyEvent{asked.key, std::unexpected(error)});
   else
     ws_.raise(ReactionsEvent{asked.key, std::unexpected(error)});
 }

@@ -1,5 +1,5 @@
-// What a device asks about groups, and who reacted to a message: each once, of the server that it is connected to.
-// Nothing of it is stored; what comes of it in the log arrives as all else does.
+// What a device asks about groups, who reacted to a message, and for whole bodies: each once, of the server that it is
+// connected to. Nothing of it is stored; what comes of it in the log arrives as all else does.
 #pragma once
 
 #include <map>
@@ -17,8 +17,12 @@ class GroupCalls {
   /// A ReactionsEvent of this number will. The same.
   Result<void> ask_reactions(std::uint64_t number, AskReactions question);
 
+  /// A BodyEvent of this number will. The same.
+  Result<void> ask_body(std::uint64_t number, AskBody question);
+
   void on_answer(const Pending& asked, GroupReply reply);
   void on_answer(const Pending& asked, WhoReacted answer);
+  void on_body(const Pending& asked);
   void on_refused(const Pending& asked, const Error& error);
   void on_link_down();
 

@@ -6,6 +6,7 @@
 #include "core/params.h"
 #include "core/planted.h"
 #include "core/replica/objects.h"
+#include "core/slim.h"
 
 namespace tidemark::replica {
 namespace {
@@ -28,7 +29,7 @@ Result<ConversationId> address_of(const Draft& draft, const UserId& me) {
 /// Whether the message that the log holds under this item's id is this one; what was changed since may have been.
 bool is_echo(const Entry& entry, const OutboxItem& item) {
   if (entry.dead() || entry.revision) return true;
-  return entry.body == item.body && entry.reply_to == item.reply_to && entry.mentions == item.mentions &&
+  return stands_for(entry.body, item.body) && entry.reply_to == item.reply_to && entry.mentions == item.mentions &&
          entry.mention_all == item.mention_all;
 }
 
@@ -157,11 +158,16 @@ void Outbox::on_link_down() {
 
 // --------------------------------------------------------------------------------------------------- answers
 
-void Outbox::take_own_row(const ConversationId& id, const Entry& entry) {
+std::optional<Body> Outbox::take_own_row(const ConversationId& id, const Entry& entry) {
   const auto found = by_echo_.find({id, entry.client_msg_id});
-  if (found == by_echo_.end()) return;
+  if (found == by_echo_.end()) return std::nullopt;
+  const OutboxItem& item = items_.at(found->second).item;
   // Another message has taken the id: the send will be refused as a conflict, and go under one of its own.
-  if (is_echo(entry, items_.at(found->second).item)) settle(found->second, entry.seq);
+  if (!is_echo(entry, item)) return std::nullopt;
+  std::optional<Body> whole;
+  if (entry.body.cut && stands_for(entry.body, item.body)) whole = item.body;
+  settle(found->second, entry.seq);
+  return whole;
 }
 
 void Outbox::settle(std::uint64_t local_id, Seq seq) {

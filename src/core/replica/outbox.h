@@ -23,7 +23,7 @@ class Outbox {
   Result<void> discard(std::uint64_t local_id);
 
   /// One of the user's own messages as the log holds it: ends the item it came from.
-  void take_own_row(const ConversationId& id, const Entry& entry);
+  std::optional<Body> take_own_row(const ConversationId& id, const Entry& entry);
   void on_sent(const Pending& asked, const SentReply& reply);
   void on_refused(const Pending& asked, const Error& error);
   void on_link_down();

@@ -8,7 +8,8 @@ namespace tidemark::replica {
 
 Replica::Replica(Options options, const StoreImage& image, RowSource stored_row)
     : ws_(options, image, std::move(stored_row)),
-      conversations_(ws_, [this](const ConversationId& id, const Entry& entry) { outbox_.take_own_row(id, entry); }),
+      conversations_(ws_,
+                     [this](const ConversationId& id, const Entry& entry) { return outbox_.take_own_row(id, entry); }),
       mutations_(ws_, image),
       objects_(ws_, mutations_, image),
       large_(ws_, conversations_),
@@ -106,6 +107,12 @@ struct Replica::Dispatch {
   }
   void operator()(WhoReacted& answer) const {
     if (const auto pending = asked(Pending::Kind::reactions)) replica.groups_.on_answer(*pending, std::move(answer));
+  }
+  void operator()(WholeBody& whole) const {
+    const auto pending = asked(Pending::Kind::body);
+    if (!pending) return;
+    replica.conversations_.take_body(whole);
+    replica.groups_.on_body(*pending);
   }
   void operator()(Receipts& answer) const {
     if (id == 0) {
@@ -211,6 +218,7 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
       return passing_.on_watch_refused(error);
     case Pending::Kind::group:
     case Pending::Kind::reactions:
+    case Pending::Kind::body:
       return groups_.on_refused(asked, error);
     case Pending::Kind::heads:
     case Pending::Kind::focus:
@@ -364,6 +372,11 @@ Result<void> Replica::watch(Now now, std::vector<UserId> users) {
   auto done = passing_.watch(std::move(users));
   work();
   return done;
+}
+
+Result<void> Replica::fetch_body(Now now, std::uint64_t call, const ConversationId& conversation, Seq seq) {
+  begin(now);
+  return groups_.ask_body(call, {conversation, seq});
 }
 
 Result<void> Replica::watch_receipts(Now now, const std::vector<ConversationId>& conversations) {

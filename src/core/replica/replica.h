@@ -76,6 +76,8 @@ class Replica {
   Result<void> group(Now now, std::uint64_t call, const GroupRequest& request);
   /// Who reacts to a message: a ReactionsEvent, likewise.
   Result<void> ask_reactions(Now now, std::uint64_t call, AskReactions question);
+  /// All of the body of a row that came cut (Body::cut): a BodyEvent, likewise. The row is stored with it.
+  Result<void> fetch_body(Now now, std::uint64_t call, const ConversationId& conversation, Seq seq);
   /// The conversation is on the screen: its newest page is fetched and kept complete. At most Options::open_max.
   void open(Now now, const ConversationId& conversation);
   void close(Now now, const ConversationId& conversation);

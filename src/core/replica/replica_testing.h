@@ -13,6 +13,7 @@
 #include "core/reads.h"
 #include "core/replica/memory_store.h"
 #include "core/replica/replica.h"
+#include "core/slim.h"
 #include "core/test_view.h"
 
 namespace tidemark::replica {
@@ -147,7 +148,7 @@ class TestServer {
       if (!link.welcomed || !link.armed || received || !(open || link.user == notice.entry->sender)) continue;
       PushItem item;
       item.conversation = notice.conversation;
-      auto entry = std::make_shared<Entry>(*notice.entry);
+      auto entry = std::make_shared<Entry>(slim(*notice.entry, params.inline_bytes));
       if (entry->sender == link.user) item.client_msg_id = entry->client_msg_id;
       entry->client_msg_id.clear();
       item.entry = std::move(entry);
@@ -173,7 +174,7 @@ class TestServer {
         item.objects = receiver.objects;
         item.conversation = notice.conversation;
         if (notice.entry) {
-          auto entry = std::make_shared<Entry>(*notice.entry);
+          auto entry = std::make_shared<Entry>(slim(*notice.entry, params.inline_bytes));
           if (entry->sender == receiver.user) item.client_msg_id = entry->client_msg_id;
           entry->client_msg_id.clear();  // not among the shared bytes
           item.entry = std::move(entry);
@@ -312,6 +313,11 @@ class TestServer {
     const auto result = run(command);
     if (!result) return link.down.push_back({id, result.error()});
     link.down.push_back({id, std::get<MutatedReply>(*result)});
+  }
+  void answer(TestLink& link, std::uint64_t id, const AskBody& ask) {
+    auto whole = read_body(view, link.user, ask.conversation, ask.seq);
+    if (!whole) return link.down.push_back({id, whole.error()});
+    link.down.push_back({id, WholeBody{ask.conversation, ask.seq, whole->revision, whole->body}});
   }
   void answer(TestLink& link, std::uint64_t id, const AskReceipts& ask) {
     auto receipts = read_receipts(view, params, {link.user, ask.conversation, {}});

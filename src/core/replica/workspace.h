@@ -131,6 +131,7 @@ struct Pending {
     group,
     reactions,
     receipts,
+    body,
     heartbeat,
     presence,
     heads,
