@@ -23,7 +23,7 @@ void append_comment(std::string& out, std::string_view text) {
   out.append(line).append("\n");
 }
 
-std::string value_text(const Setting& setting, const Config& config) {
+std::string value_text(const ConfigSetting& setting, const Config& config) {
   const SettingValue value = setting.get(config);
   std::string out;
   if (setting.kind == SettingKind::yes_no) return std::get<bool>(value) ? "true" : "false";
@@ -62,7 +62,7 @@ std::string_view about_section(std::string_view section) {
   return {};
 }
 
-void append_setting(std::string& out, const Setting& setting, const Config& defaults) {
+void append_setting(std::string& out, const ConfigSetting& setting, const Config& defaults) {
   std::string text(setting.explanation);
   if (setting.refusal) text.append(" Beyond it: ").append(error_info(*setting.refusal).name).append(".");
   append_comment(out, text);
@@ -93,7 +93,7 @@ std::string explained_config() {
                  "at the end of the name.");
   const Config defaults;
   std::string_view section;
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     if (const std::string_view now = section_of(setting.name); now != section) {
       section = now;
       out += "\n";

@@ -35,7 +35,7 @@ struct Access {
 };
 
 template <auto Member>
-Setting made(Setting setting) {
+ConfigSetting made(ConfigSetting setting) {
   setting.get = Access<Member>::get;
   setting.set = Access<Member>::set;
   return setting;
@@ -81,7 +81,7 @@ Setting made(Setting setting) {
 #define TM_PLAIN(path, least, most, sentence) TM_NUMBER(limits.path, least, most, sentence)
 // NOLINTEND(bugprone-macro-parentheses)
 
-std::vector<Setting> make_settings() {
+std::vector<ConfigSetting> make_settings() {
   using enum ErrorCode;
   // clang-format off
   return {
@@ -243,14 +243,15 @@ std::vector<Setting> make_settings() {
   // clang-format on
 }
 
-std::unexpected<Error> refuse(ErrorCode code, const Setting& setting, std::string_view place, std::string_view what) {
+std::unexpected<Error> refuse(ErrorCode code, const ConfigSetting& setting, std::string_view place,
+                              std::string_view what) {
   std::string detail(place);
   detail.append(": ").append(setting.name).append(" ").append(what).append("; it must be ");
   return fail(code, std::string(setting.name), detail.append(allowed_values(setting)).append("."));
 }
 
 /// A choice by its word becomes the number of its word.
-Result<SettingValue> number_of_word(const Setting& setting, const std::string& word, std::string_view place) {
+Result<SettingValue> number_of_word(const ConfigSetting& setting, const std::string& word, std::string_view place) {
   const auto found = std::find(setting.words.begin(), setting.words.end(), word);
   if (found == setting.words.end()) {
     std::string what = "is ";
@@ -284,13 +285,13 @@ std::string_view last_part(std::string_view name) {
 
 }  // namespace
 
-std::span<const Setting> settings() {
-  static const std::vector<Setting> all = make_settings();
+std::span<const ConfigSetting> settings() {
+  static const std::vector<ConfigSetting> all = make_settings();
   return all;
 }
 
-const Setting* find_setting(std::string_view name) {
-  for (const Setting& setting : settings())
+const ConfigSetting* find_setting(std::string_view name) {
+  for (const ConfigSetting& setting : settings())
     if (setting.name == name) return &setting;
   return nullptr;
 }
@@ -299,7 +300,7 @@ std::string nearest_setting(std::string_view name) {
   if (name.empty() || name.size() > 80) return {};
   std::string_view nearest;
   std::size_t least = 1 + std::max<std::size_t>(1, name.size() / 5);
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     // The right name in the wrong section, or without one, is as near as one slip.
     const bool same_end = last_part(setting.name) == last_part(name);
     const std::size_t edits =
@@ -315,7 +316,7 @@ std::string environment_name(std::string_view setting) {
   return name;
 }
 
-std::string allowed_values(const Setting& setting) {
+std::string allowed_values(const ConfigSetting& setting) {
   switch (setting.kind) {
     case SettingKind::number:
       return "a number from " + std::to_string(setting.min) + " to " + std::to_string(setting.max);
@@ -335,7 +336,8 @@ std::string allowed_values(const Setting& setting) {
   return list;
 }
 
-Result<void> apply_setting(Config& config, const Setting& setting, const SettingValue& value, std::string_view place) {
+Result<void> apply_setting(Config& config, const ConfigSetting& setting, const SettingValue& value,
+                           std::string_view place) {
   const std::size_t wanted = setting.kind == SettingKind::number ? 0 : setting.kind == SettingKind::yes_no ? 1 : 2;
   if (value.index() != wanted) return refuse(ErrorCode::MALFORMED, setting, place, "is of another type");
   if (setting.kind == SettingKind::choice) {
@@ -360,7 +362,7 @@ Result<void> apply_setting(Config& config, const Setting& setting, const Setting
   return {};
 }
 
-Result<SettingValue> setting_value_of(const Setting& setting, std::string_view text, std::string_view place) {
+Result<SettingValue> setting_value_of(const ConfigSetting& setting, std::string_view text, std::string_view place) {
   if (setting.kind == SettingKind::text || setting.kind == SettingKind::choice) return SettingValue(std::string(text));
   if (setting.kind == SettingKind::yes_no) {
     if (text == "true" || text == "false") return SettingValue(text == "true");
