@@ -13,12 +13,14 @@
 #include "base/json_text.h"
 #include "gateway/config_files.h"
 #include "gateway/config_settings.h"
+#include "hooks/hook_url.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::string_view kPrefix = "TIDEMARK_";
 constexpr std::size_t kFileBytesMax = 1024 * 1024;
+constexpr std::size_t kHookSecretBytesMin = 16;
 
 /// Variables of the command line tools, and those that Kubernetes sets for a service called tidemark.
 bool is_no_setting(std::string_view name) {
@@ -109,6 +111,21 @@ std::unexpected<Error> contradiction(std::string field, std::string detail) {
   return fail(ErrorCode::OUT_OF_RANGE, std::move(field), std::move(detail));
 }
 
+Result<void> check_hooks(const HooksConfig& hooks) {
+  const std::pair<const std::string&, std::string_view> urls[] = {{hooks.url, "hooks.url"},
+                                                                  {hooks.before_send_url, "hooks.before_send_url"},
+                                                                  {hooks.notify_url, "hooks.notify_url"}};
+  for (const auto& [url, setting] : urls)
+    if (!url.empty()) TM_TRY(parse_hook_url(url, setting));
+  if (!hooks.secret.empty() && hooks.secret.size() < kHookSecretBytesMin)
+    return contradiction("hooks.secret",
+                         "hooks.secret must have 16 bytes or more, or be empty for a secret of the "
+                         "server's own making.");
+  if (hooks.retry_ms > hooks.retry_max_ms)
+    return contradiction("hooks.retry_ms", "hooks.retry_ms must not be above hooks.retry_max_ms.");
+  return {};
+}
+
 Result<void> check_limits(const Limits& limits) {
   if (limits.page_default > limits.page_max)
     return contradiction("limits.page_default", "limits.page_default must not be above limits.page_max.");
@@ -169,6 +186,7 @@ Result<void> check_config(const Config& config) {
     return contradiction("auth.jwks", "Give auth.public_key or auth.jwks, not both.");
   if (config.auth.audience == "tidemark-admin")
     return contradiction("auth.audience", "\"tidemark-admin\" is the audience of admin tokens; take another one.");
+  TM_TRY(check_hooks(config.hooks));
   return check_limits(config.limits);
 }
 

@@ -49,6 +49,9 @@ std::string_view about_section(std::string_view section) {
            "the audience tidemark-admin, whatever stands here.";
   if (section == "devices") return "Which devices of a user may be logged in together.";
   if (section == "presence") return "What users see of each other's comings and goings.";
+  if (section == "hooks")
+    return "What the application is told of and asked: signed HTTP requests to an address of its own, explained in "
+           "docs/hooks.md.";
   if (section == "store")
     return "The embedded store. Every message is synced to disk before it is acknowledged; that cannot be switched "
            "off.";
