@@ -36,7 +36,7 @@ conformance       -        every numbered scenario has a passing test
 
 # What must be there. A folder that is missing from this list, or a test program from the build, is a failure
 # and not a shorter run.
-unit_folders=(base core wire store engine gateway client)
+unit_folders=(base core wire store engine hooks gateway client)
 least_fuzz_targets=2  # the decoders of both dialects
 
 # record NAME passed|failed: the result of a part, or of a piece of it, that is no GoogleTest case.

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "gateway/service.h"
 #include "tidemark.pb.h"
+#include "wire/routes.h"
 
 namespace tidemark::testing {
 namespace {
@@ -207,6 +209,45 @@ TEST(DocsProtocol, EveryEnumIsThereWithAllItsWords) {
   for (int i = 0; i < schema().enum_type_count(); ++i)
     expected[std::string(schema().enum_type(i)->name())] = words_of(*schema().enum_type(i));
   EXPECT_EQ(found, expected);
+}
+
+/// The rule by operation, and the frames named.
+struct OnceRules {
+  std::map<std::string, std::string> rules;
+  std::set<std::string> frames;
+
+  OnceRules() {
+    for (const auto& cells : first_table(under_heading(protocol_lines(), "#### Doing it once"))) {
+      if (cells.size() != 3u) continue;
+      rules[cells[0]] = cells[2];
+      frames.insert(cells[1].substr(0, cells[1].find('.')));
+    }
+  }
+};
+
+TEST(DocsProtocol, EveryOperationThatChangesSomethingSaysWhatKeepsItFromBeingDoneTwice) {
+  OnceRules told;
+  for (const Route& route : routes()) {
+    const std::string name(route.operation_id);
+    if (route.method == "GET") continue;
+    ASSERT_TRUE(told.rules.contains(name)) << name;
+    const std::string& rule = told.rules[name];
+    EXPECT_TRUE(rule == "client_msg_id" || rule == "Idempotency-Key" || rule.starts_with("by itself: ")) << rule;
+    EXPECT_EQ(route.takes_idempotency_key, rule == "Idempotency-Key") << name;
+    told.rules.erase(name);
+  }
+  EXPECT_THAT(told.rules, IsEmpty()) << "operations that do not exist";
+}
+
+TEST(DocsProtocol, EveryFrameThatChangesSomethingIsInTheTableOfOnce) {
+  const OnceRules told;
+  const auto& operations = *v1::ClientFrame::descriptor()->FindOneofByName("operation");
+  for (int i = 0; i < operations.field_count(); ++i) {
+    v1::ClientFrame frame;
+    frame.GetReflection()->MutableMessage(&frame, operations.field(i));
+    const std::string name(operations.field(i)->name());
+    if (Service::changes(frame)) EXPECT_TRUE(told.frames.contains(name)) << name;
+  }
 }
 
 // -------------------------------------------------------------------------------------------------------- links

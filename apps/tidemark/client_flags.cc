@@ -32,7 +32,9 @@ Result<std::string> mint_token(const ClientFlags& flags) {
   const SystemClock clock;
   SystemRandom random;
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random, Secrets::need));
-  return authenticator->mint(UserId(flags.user), {}, clock.wall_ms());
+  MintOptions options;
+  if (flags.admin) options.kind = TokenKind::admin;
+  return authenticator->mint(UserId(flags.user), options, clock.wall_ms());
 }
 
 /// The user that a token names. It is only read, not checked: that is the server's part. "" for what is no token.
@@ -60,6 +62,12 @@ void ClientFlags::add_to(CLI::App& command, const std::string& user_flag) {
   command.add_option("--ca", ca_file, "Certificates (PEM) to trust with https [the system's]")->type_name("FILE");
 }
 
+void ClientFlags::add_admin_to(CLI::App& command) {
+  admin = true;
+  user = "operator";
+  add_to(command, "--operator");
+}
+
 Result<Access> ClientFlags::access() const {
   Access access;
   const std::string chosen = url.empty() ? from_environment("TIDEMARK_URL") : url;
@@ -77,7 +85,7 @@ Result<Access> ClientFlags::access() const {
                   "Say who you are: name a user and the server's --data DIR, or give --token, or set TIDEMARK_TOKEN.");
   }
   const std::string owner = user_of_token(access.token);
-  if (!user.empty() && !owner.empty() && owner != user)
+  if (!admin && !user.empty() && !owner.empty() && owner != user)
     return fail(ErrorCode::BAD_TOKEN, "token", fmt::format("This token is {}'s, not {}'s.", owner, user));
   if (user.empty()) access.user = UserId(owner);
   return access;

@@ -26,9 +26,13 @@ struct ClientFlags {
   std::string data;
   std::string config;
   std::string ca_file;
+  bool admin = false;  // the token made is an administrator's
 
   /// `user_flag` is the name under which the command takes the user: "--user", "--from".
   void add_to(CLI::App& command, const std::string& user_flag);
+
+  /// For commands of operators.
+  void add_admin_to(CLI::App& command);
 
   /// The token is --token, or made for the user by the keys in --data (./data if it is not given), or TIDEMARK_TOKEN.
   /// Errors say which flag is missing, or that the token is somebody else's than the user named.

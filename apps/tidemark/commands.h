@@ -36,6 +36,8 @@ void add_devices(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);
 void add_chat(CLI::App& app, Run& chosen);
 void add_demo(CLI::App& app, Run& chosen);
+void add_import(CLI::App& app, Run& chosen);
+void add_hooks(CLI::App& app, Run& chosen);
 void add_restore(CLI::App& app, Run& chosen);
 void add_config(CLI::App& app, Run& chosen);
 

@@ -54,6 +54,8 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_devices(app, chosen);
   add_chat(app, chosen);
   add_demo(app, chosen);
+  add_import(app, chosen);
+  add_hooks(app, chosen);
   add_restore(app, chosen);
   add_config(app, chosen);
 }

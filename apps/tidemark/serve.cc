@@ -19,16 +19,23 @@
 namespace tidemark {
 namespace {
 
-/// The secret under which cursors and page tokens are bound, made at the first start.
-Result<std::string> cursor_key(const std::string& data, Random& random) {
-  const std::string path = data + "/cursor.key";
+/// A secret of the server's own, made at the first start; `without` says what happens when it is taken away.
+Result<std::string> own_secret(const std::string& path, std::string_view without, Random& random) {
   std::uint8_t bytes[32];
   random.fill(bytes);
   TM_TRY(make_secret_file(path, base64url_encode({reinterpret_cast<const char*>(bytes), sizeof bytes})));
   TM_ASSIGN(const SmallFile file, read_small_file(path, 1'024, "data"));
   if (file.text.size() < 16 || file.text.size() > 64)
-    return fail(ErrorCode::MALFORMED, "data", path + " is damaged; remove it, and devices will sync anew.");
+    return fail(ErrorCode::MALFORMED, "data", path + " is damaged; remove it, and " + std::string(without));
   return file.text;
+}
+
+/// What requests to the application are signed with.
+Result<std::string> hook_secret(const Config& config, Random& random) {
+  const HooksConfig& hooks = config.hooks;
+  const bool used = !hooks.url.empty() || !hooks.before_send_url.empty() || !hooks.notify_url.empty();
+  if (!used || !hooks.secret.empty()) return hooks.secret;
+  return own_secret(config.data + "/hooks.key", "give the application the new one.", random);
 }
 
 RocksOptions rocks_options(const Config& config) {
@@ -67,11 +74,14 @@ Result<void> serve(const Config& config) {
   SystemRandom random;
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random));
   for (const std::string& warning : authenticator->warnings()) log_warning("keys", {{"warning", warning}});
-  TM_ASSIGN(std::string key, cursor_key(config.data, random));
+  // Cursors and page tokens are bound under it.
+  TM_ASSIGN(std::string key, own_secret(config.data + "/cursor.key", "devices will sync anew.", random));
+  TM_ASSIGN(std::string secret, hook_secret(config, random));
   TM_TRY(check_no_restore_open(config.data));
   TM_ASSIGN(const auto warm, RocksWarm::open(rocks_options(config)));
   TM_TRY(note_epochs_of(*warm, config.data));
-  TM_ASSIGN(const auto server, Server::start(config, {*warm, clock, random, *authenticator, std::move(key)}));
+  TM_ASSIGN(const auto server,
+            Server::start(config, {*warm, clock, random, *authenticator, std::move(key), std::move(secret)}));
   greet(config, server->port());
   log_info("listening", {{"host", config.listen.host}, {"port", server->port()}, {"directory", config.data}});
   server->wait();

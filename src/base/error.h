@@ -37,6 +37,7 @@ struct Error {
   std::string field = {};            // the input field at fault, "" when there is none
   std::string detail = {};           // added to the code's sentence, "" when there is nothing to add
   std::uint32_t retry_after_ms = 0;  // for RATE_LIMITED and RETRY_LATER: when to try again
+  std::string app_code = {};         // of REFUSED_BY_APP: the application's own code
 
   /// The sentence shown to people: the code's text, then the detail.
   std::string message() const;
@@ -49,7 +50,7 @@ using Result = std::expected<T, Error>;
 /// Shorthand for `return fail(ErrorCode::TOO_LARGE, "body", "...")`.
 inline std::unexpected<Error> fail(ErrorCode code, std::string field = {}, std::string detail = {},
                                    std::uint32_t retry_after_ms = 0) {
-  return std::unexpected(Error{code, std::move(field), std::move(detail), retry_after_ms});
+  return std::unexpected(Error{code, std::move(field), std::move(detail), retry_after_ms, {}});
 }
 
 }  // namespace tidemark

@@ -184,8 +184,8 @@ class Packer {
     std::visit([this](const auto& each) { this->put(each); }, value);
   }
   void put(const Error& error) {
-    auto& [code, field, detail, retry_after_ms] = error;
-    (*this)(code, field, detail, retry_after_ms);
+    auto& [code, field, detail, retry_after_ms, app_code] = error;
+    (*this)(code, field, detail, retry_after_ms, app_code);
   }
   template <typename T>
   void put(const std::optional<T>& value) {
@@ -263,8 +263,8 @@ class Unpacker {
     if (index >= sizeof...(T)) refuse();
   }
   void get(Error& error) {
-    auto& [code, field, detail, retry_after_ms] = error;
-    (*this)(code, field, detail, retry_after_ms);
+    auto& [code, field, detail, retry_after_ms, app_code] = error;
+    (*this)(code, field, detail, retry_after_ms, app_code);
   }
   template <typename T>
   void get(std::optional<T>& value) {

@@ -28,6 +28,8 @@ struct SendCommand {
   Priority priority = Priority::normal;
   bool admin = false;  // needs no client time
   bool mention_all = false;
+  bool system = false;               // nobody's: it has no sender, and goes where it is sent
+  std::optional<Digest> given = {};  // content_of() what the sender gave, where a hook has amended the body
 };
 
 struct ReadCommand {
@@ -278,11 +280,43 @@ struct DeleteMessageCommand {
   Seq seq;
 };
 
+/// Of a conversation from elsewhere, with the times that it has there (design, section 5, "Import").
+struct ImportCommand {
+  struct Message {
+    std::string source_id;  // with the import's name it names one message, for ever
+    UserId sender;
+    std::int64_t server_time = 0;
+    Body body;
+    std::string reply_to;  // a source_id; empty: none
+    std::vector<UserId> mentions;
+  };
+  struct Read {
+    UserId user;
+    std::string source_id;  // empty: nothing of the import
+  };
+  /// Made when it is imported first.
+  struct Group {
+    std::string source_id;
+    std::string title;
+    UserId owner;
+    std::vector<UserId> members;  // besides the owner
+    std::int64_t created_at = 0;
+  };
+  UserId user;  // the operator
+  DeviceId device;
+  std::string name;
+  ConversationId conversation;  // or
+  std::optional<Group> group;
+  std::vector<Message> messages;  // oldest first
+  std::vector<Read> reads;        // of others all of the import counts as read
+  bool dry_run = false;
+};
+
 using Command =
     std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
                  RemoveMembersCommand, JoinGroupCommand, ChangeGroupCommand, SetRoleCommand, MuteMemberCommand,
                  DissolveGroupCommand, LoginCommand, ChangeDeviceCommand, EndSessionsCommand, DeviceSeenCommand,
-                 SetUserCommand, DeleteUserCommand, DeleteMessageCommand, DropTombstonesCommand>;
+                 SetUserCommand, DeleteUserCommand, DeleteMessageCommand, DropTombstonesCommand, ImportCommand>;
 
 /// By which login, or token, a command comes: what comes after its end is refused in the round that would commit it.
 struct Session {
@@ -291,6 +325,9 @@ struct Session {
   std::optional<std::uint64_t> generation = {};  // of the link; nothing: HTTP, which is no login
   std::int64_t token_issued_at = 0;
   bool token_of_device = false;
+  // The request's own name, under which it is done once, and what it asks for; empty: it has none.
+  std::string idempotency_key = {};
+  Digest request{};
 };
 
 // ------------------------------------------------------------------------------------------- replies
@@ -358,10 +395,17 @@ struct DevicesReply {
   std::vector<Device> devices;
 };
 
+struct ImportReply {
+  ConversationId conversation;  // empty: a group that a dry run would make
+  std::uint32_t added = 0;
+  std::uint32_t known = 0;
+  Seq head;
+};
+
 struct NoReply {};
 
 using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, DevicesReply,
-                           Device, NoReply>;
+                           Device, ImportReply, NoReply>;
 
 // ------------------------------------------------------------------------------------ writes, notices
 
@@ -438,6 +482,7 @@ struct Receiver {
   std::optional<bool> large = std::nullopt;  // whether the conversation is large to him from here on
 };
 
+/// Without an entry, a summary and objects a receiver is only told that there is more than is told.
 struct Notice {
   ConversationId conversation;
   std::shared_ptr<const Entry> entry;  // null: only the receivers' own state changed

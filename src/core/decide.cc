@@ -29,6 +29,7 @@ struct Pick {
   Result<Decision> operator()(const EndSessionsCommand& c) { return decide_end_sessions(view, c, context); }
   Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
   Result<Decision> operator()(const DropTombstonesCommand& c) { return decide_drop_tombstones(view, c, context); }
+  Result<Decision> operator()(const ImportCommand& c) { return decide_import(view, c, context); }
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
   Result<Decision> operator()(const DeleteUserCommand& c) { return decide_delete_user(view, c, context); }
   Result<Decision> operator()(const DeleteMessageCommand& c) { return decide_delete_message(view, c, context); }
@@ -58,6 +59,8 @@ struct ByOperator {
   bool operator()(const SetUserCommand&) { return true; }
   bool operator()(const DeleteUserCommand&) { return true; }
   bool operator()(const DeleteMessageCommand&) { return true; }
+  bool operator()(const ImportCommand&) { return true; }
+  bool operator()(const SendCommand& c) { return c.system; }
   bool operator()(const DropTombstonesCommand&) { return true; }  // the server's own
   bool operator()(const auto&) { return false; }
 };
@@ -80,6 +83,16 @@ Result<void> check_actor(View& view, const Command& command, const CoreParams& p
   return check_registered(view, params, actor, field);
 }
 
+/// Under the same key once.
+Result<Decision> decide_once(View& view, const Command& command, const Context& context, const Session& by) {
+  if (by.idempotency_key.empty()) return std::visit(Pick{view, context}, command);
+  TM_ASSIGN(auto before, decided_before(view, command, context, by));
+  if (before) return std::move(*before);
+  TM_ASSIGN(Decision decision, std::visit(Pick{view, context}, command));
+  remember_decided(decision, context, by);
+  return decision;
+}
+
 }  // namespace
 
 std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uint32_t store_epoch) {
@@ -91,7 +104,7 @@ Result<Decision> decide(View& view, const Command& command, const Context& conte
   Result<void> known = check_actor(view, command, context.params);
   const bool late_logout = planted(Fault::late_logout) && std::holds_alternative<EndSessionsCommand>(command);
   if (known && !late_logout) known = check_session(view, by);
-  Result<Decision> decision = known ? std::visit(Pick{view, context}, command) : std::unexpected(known.error());
+  Result<Decision> decision = known ? decide_once(view, command, context, by) : std::unexpected(known.error());
   // What was decided on a read that failed is void.
   if (view.failure()) return std::unexpected(*view.failure());
   return decision;

@@ -1,7 +1,9 @@
 // The decisions by kind; decide() picks one.
 #pragma once
 
+#include "core/conversation_id.h"
 #include "core/decide.h"
+#include "core/draft.h"
 
 namespace tidemark {
 
@@ -24,7 +26,16 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
 Result<Decision> decide_delete_user(View& view, const DeleteUserCommand& command, const Context& context);
 Result<Decision> decide_delete_message(View& view, const DeleteMessageCommand& command, const Context& context);
 
+Result<Decision> decide_import(View& view, const ImportCommand& command, const Context& context);
 Result<Decision> decide_drop_tombstones(View& view, const DropTombstonesCommand& command, const Context& context);
+
+/// The single conversation, made for its first message.
+Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed);
+/// What was decided under the session's idempotency key before, as it stands now; nothing: it is new.
+Result<std::optional<Decision>> decided_before(View& view, const Command& command, const Context& context,
+                                               const Session& by);
+/// Remembers the decision under the session's idempotency key, in its own commit.
+void remember_decided(Decision& decision, const Context& context, const Session& by);
 
 /// Whether `other` may not write to `user`.
 bool blocks(View& view, const UserId& user, const UserId& other);

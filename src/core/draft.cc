@@ -67,12 +67,12 @@ UserObject& Draft::edit_object(const UserId& user, UserObject what) {
   return owner.objects.emplace(std::move(name), std::move(what)).first->second;
 }
 
-std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry) {
+std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry, std::optional<std::int64_t> at) {
   const LineHead head = line(id);
   entry.seq = Seq(next_number(head.seq.value, head.epoch, epoch().number));
   entry.ord = head.ord + (entry.countable() ? 1 : 0);
   entry.top = entry.countable() ? entry.seq : head.top;
-  entry.server_time = std::max(head.server_time, context_.now_ms);
+  entry.server_time = std::max(head.server_time, at.value_or(context_.now_ms));
   entry.top_time = entry.countable() ? entry.server_time : head.top_time;
   entry.touch = entry.target ? entry.seq : head.touch;
   entry.epoch = epoch().number;

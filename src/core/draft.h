@@ -28,7 +28,8 @@ class Draft final : public View {
   Writes& writes() { return writes_; }
 
   /// Appends an entry: gives it seq, ord, top, server_time, epoch and round. Returns it as it will be stored.
-  std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry);
+  /// `at` is the server time of an imported one, not before that of the line.
+  std::shared_ptr<const Entry> append(const ConversationId& id, Entry entry, std::optional<std::int64_t> at = {});
 
   /// Rewrites a message's row as the entry `by`, appended before, left it. Its touch takes the place of the last one of
   /// the same part of the row (0: there is none): a device may have one part without the other.

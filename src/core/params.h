@@ -46,6 +46,7 @@ struct CoreParams {
   std::size_t setting_name_bytes_max = 64;
   std::size_t setting_bytes_max = 4'096;
   std::size_t blocked_max = 1'000;
+  std::size_t import_max = 1'000;  // messages imported at once
   // Groups.
   std::size_t small_max = 200;      // members of a group whose messages touch the index of each of them
   std::size_t large_max = 200'000;  // members of any group

@@ -38,20 +38,23 @@ Result<void> check_id_time(std::int64_t time, const std::string& field, const Co
   return {};
 }
 
-Digest content_of(const SendCommand& command) {
-  std::string lists;
-  ByteWriter out(lists);
-  out.varint(command.reply_to.value);
-  out.varint(command.mentions.size());
-  for (const UserId& user : command.mentions) out.string(user.value);
-  if (command.mention_all) out.u8(1);
-  return digest_of({bytes_of(digest_of_body(command.body)), lists});
+/// The system is in no conversation: it writes where one is.
+Result<ConversationId> resolve_for_system(View& view, const SendCommand& command) {
+  if (!command.to.empty())
+    return fail(ErrorCode::MALFORMED, "to", "A message of the system goes to a conversation_id.");
+  TM_TRY(parse_conversation(command.conversation));
+  const Conversation* conversation = view.conversation(command.conversation);
+  if (conversation == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (conversation->dissolved) return fail(ErrorCode::CONVERSATION_CLOSED, "conversation_id");
+  if (command.reply_to) return fail(ErrorCode::MALFORMED, "reply_to", "The system answers to nothing.");
+  return command.conversation;
 }
 
 /// The conversation meant, made for a first message; or why the sender may not write there.
 Result<ConversationId> resolve(View& view, const SendCommand& command) {
   if (command.to.empty() == command.conversation.empty())
     return fail(ErrorCode::MALFORMED, "to", "Give either to or conversation_id.");
+  if (command.system) return resolve_for_system(view, command);
   if (!command.to.empty()) {
     TM_TRY(check_addressee(command.to, "to"));
     return single_conversation(command.sender, command.to);
@@ -73,18 +76,6 @@ Result<void> check_reply(View& view, const SendCommand& command, const Conversat
   if (target->dead() || !visible({view, command.sender, *row}, command.reply_to))
     return fail(ErrorCode::MESSAGE_DELETED, "reply_to");
   return {};
-}
-
-Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed) {
-  Conversation& made = draft.edit_conversation(id);
-  made.kind = ConversationKind::single;
-  made.members = {{parsed.a, Role::member, Seq()}};
-  if (!parsed.self()) made.members.push_back({parsed.b, Role::member, Seq()});
-  for (const Member& member : made.members) {
-    UserConversation& row = draft.edit_row(member.user, id);
-    row.periods = {{Seq(), Seq(), Seq(1)}};
-  }
-  return made;
 }
 
 SentReply duplicate_reply(const Entry& entry, const ConversationId& id) {
@@ -115,6 +106,7 @@ bool mentions(const Entry& entry, const UserId& user) {
 
 /// What sending changes in the sender's own row; whether it changed his read state.
 bool note_own(Draft& draft, const ConversationId& id, const Entry& entry) {
+  if (entry.sender.empty()) return false;  // the system's
   UserConversation& row = draft.edit_row(entry.sender, id);
   ++row.own;
   if (!draft.context().params.read_on_send) return false;
@@ -179,7 +171,55 @@ void tell_who_left(Draft& draft, const ConversationId& id, const Entry& entry, N
   });
 }
 
+/// The conversation, if the sender may write there; a single one is made for its first message.
+Result<const Conversation*> writable_for_sender(Draft& draft, const SendCommand& command, const ConversationId& id,
+                                                const ParsedConversation& parsed) {
+  const Context& context = draft.context();
+  const Conversation* conversation = draft.conversation(id);
+  if (parsed.kind == ConversationKind::single) {
+    if (!command.admin) TM_TRY(check_not_blocked(draft, parsed, command.sender));
+    TM_TRY(check_registered(draft, context.params, parsed.peer_of(command.sender),
+                            command.to.empty() ? "conversation_id" : "to"));
+    return conversation != nullptr ? conversation : &make_single(draft, id, parsed);
+  }
+  const UserConversation* row = draft.user_conversation(command.sender, id);
+  if (conversation == nullptr || row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
+  if (!row->in_period()) return std::unexpected(no_longer_in(*conversation, *row));
+  TM_TRY(check_may_write(*conversation, command.sender, std::max(draft.line(id).server_time, context.now_ms)));
+  return conversation;
+}
+
 }  // namespace
+
+Digest content_of(const SendCommand& command) {
+  std::string lists;
+  ByteWriter out(lists);
+  out.varint(command.reply_to.value);
+  out.varint(command.mentions.size());
+  for (const UserId& user : command.mentions) out.string(user.value);
+  if (command.mention_all) out.u8(1);
+  return digest_of({bytes_of(digest_of_body(command.body)), lists});
+}
+
+Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed) {
+  Conversation& made = draft.edit_conversation(id);
+  made.kind = ConversationKind::single;
+  made.members = {{parsed.a, Role::member, Seq()}};
+  if (!parsed.self()) made.members.push_back({parsed.b, Role::member, Seq()});
+  for (const Member& member : made.members) {
+    UserConversation& row = draft.edit_row(member.user, id);
+    row.periods = {{Seq(), Seq(), Seq(1)}};
+  }
+  return made;
+}
+
+Result<bool> sent_before(View& view, const SendCommand& command, const Context& context) {
+  TM_TRY(check_body(command.body, context.params));
+  TM_ASSIGN(const ConversationId id, resolve(view, command));
+  TM_ASSIGN(const std::vector<DedupKey> keys,
+            dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
+  return view.remembered(keys).has_value();
+}
 
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
                                          const std::string& client_msg_id, std::int64_t client_time, bool admin,
@@ -208,22 +248,14 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   TM_ASSIGN(const ConversationId id, resolve(view, command));
   TM_ASSIGN(const std::vector<DedupKey> keys,
             dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
-  const Digest content = content_of(command);
+  const Digest content = command.given.value_or(content_of(command));
   if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
 
   TM_ASSIGN(const ParsedConversation parsed, parse_conversation(id));
-  if (!command.admin) TM_TRY(check_not_blocked(view, parsed, command.sender));
   Draft draft(view, context);
   const Conversation* conversation = view.conversation(id);
-  if (parsed.kind == ConversationKind::single) {
-    TM_TRY(check_registered(view, context.params, parsed.peer_of(command.sender),
-                            command.to.empty() ? "conversation_id" : "to"));
-    if (conversation == nullptr) conversation = &make_single(draft, id, parsed);
-  } else {
-    const UserConversation* row = view.user_conversation(command.sender, id);
-    if (conversation == nullptr || row == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-    if (!row->in_period()) return std::unexpected(no_longer_in(*conversation, *row));
-    TM_TRY(check_may_write(*conversation, command.sender, std::max(view.line(id).server_time, context.now_ms)));
+  if (!command.system) {
+    TM_ASSIGN(conversation, writable_for_sender(draft, command, id, parsed));
   }
   TM_TRY(check_reply(draft, command, id));
   TM_TRY(check_mentions(draft, command, *conversation, context.params));

@@ -19,6 +19,10 @@ std::string varint_bytes(std::uint64_t number) {
 
 }  // namespace
 
+void put_round(Batch& batch, std::uint64_t round) {
+  batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round));
+}
+
 void CommitState::begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t round) {
   stored_ = std::make_unique<StoreView>(std::move(snapshot), 1);
   epoch_ = stored_->epoch();
@@ -496,7 +500,7 @@ Batch CommitState::take_batch() {
   for (const auto& [key, mutations] : round_mutations_) put_or_erase(key, mutations);
   for (const auto& [key, owner] : round_push_tokens_) put_or_erase(key, owner);
   if (group_changed_) batch.put(Table::meta, std::string(keys::kGroup), varint_bytes(last_group_));
-  if (!batch.empty()) batch.put(Table::meta, std::string(keys::kRound), varint_bytes(round_));
+  if (!batch.empty()) put_round(batch, round_);
   return batch;
 }
 

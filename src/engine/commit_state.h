@@ -23,6 +23,9 @@ struct CommitStateOptions {
   std::size_t block_rows = 8;
 };
 
+/// The last round that a store holds, as its row.
+void put_round(Batch& batch, std::uint64_t round);
+
 class CommitState final : public View {
  public:
   explicit CommitState(CommitStateOptions options) : options_(options) {}

@@ -128,6 +128,10 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       ref.shared = shared;
       ref.size_bytes = size_of(entry.get());
       User& user = *found->second;
+      if (!notice.entry && !receiver.summary && !receiver.objects) {
+        moved(user, receiver.to);
+        continue;
+      }
       remember(user, ref);
       for (Session* session : user.sessions) {
         offer(*session, ref);
@@ -274,6 +278,14 @@ void Delivery::tell_heads() {
 }
 
 // ------------------------------------------------------------------------------------------------- one session
+
+void Delivery::moved(User& user, Mark head) {
+  if (head <= user.head) return;  // a login told of it before
+  user.head = head;
+  user.recent.clear();
+  user.recent_bytes = 0;
+  for (Session* session : user.sessions) hint(*session);
+}
 
 void Delivery::remember(User& user, const PushRef& ref) {
   if (ref.item.index_to <= user.head) return;  // a login told of it before

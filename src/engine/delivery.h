@@ -169,6 +169,8 @@ class Delivery {
   std::vector<Session*> told_besides(const Notice& notice);
   void tell_heads();
   void remember(User& user, const PushRef& ref);
+  /// More has changed than is told: whoever is there pulls.
+  void moved(User& user, Mark head);
   /// What was told of a message that is dead by now is not told again: neither it nor its edits nor previews of it.
   void forget(const Notice& notice);
   /// The recent changes in (after, head], or nothing when they are not all kept.

@@ -20,7 +20,8 @@ Engine::Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions opt
       random_(random),
       options_(std::move(options)),
       host_(std::move(host)),
-      state_(options_.state) {
+      state_(options_.state),
+      outbox_(options_.outbox) {
   TM_CHECK(options_.params.dedup_remember_ms > options_.params.dedup_accept_ms,
            "ids are remembered longer than accepted");
 }
@@ -34,6 +35,7 @@ Result<void> Engine::open() {
     TM_ASSIGN(age_, StoreAge::decode(*age));
   }
   age_.begin(clock_.steady_ms());
+  TM_TRY(outbox_.count(*warm_.snapshot()));
   round_ = view.round();
   if (view.failure()) return std::unexpected(*view.failure());
   last_wall_ms_ = clock_.wall_ms();
@@ -66,6 +68,11 @@ Batch split_off(std::initializer_list<Table> tables, Batch& batch) {
 std::size_t size_of(const Command& command) {
   constexpr std::size_t kFixed = 512;
   if (const auto* send = std::get_if<SendCommand>(&command)) return kFixed + body_size(send->body);
+  if (const auto* import = std::get_if<ImportCommand>(&command)) {
+    std::size_t bytes = kFixed;
+    for (const ImportCommand::Message& each : import->messages) bytes += kFixed + body_size(each.body);
+    return bytes;
+  }
   const auto* mutate = std::get_if<MutateCommand>(&command);
   if (mutate == nullptr) return kFixed;
   if (const auto* edit = std::get_if<EditCommand>(&mutate->change)) return kFixed + body_size(edit->body);
@@ -102,6 +109,11 @@ std::size_t Engine::queued() const {
   return queue_.size();
 }
 
+void Engine::settle(Settlement settlement, Outbox::Settled settled) {
+  outbox_.settle(std::move(settlement), std::move(settled));
+  host_.wake();
+}
+
 std::vector<Engine::Queued> Engine::take_queued() {
   std::vector<Queued> taken;
   const std::lock_guard lock(queue_mutex_);
@@ -121,7 +133,7 @@ bool Engine::run_round() {
     return false;
   }
   std::vector<Queued> queued = take_queued();
-  if (queued.empty()) return false;
+  if (queued.empty() && !outbox_.to_settle()) return false;
   Outcome outcome;
   auto made = decide_all(queued, outcome);
   if (made && planted(Fault::push_before_commit)) host_.publish({{}, std::exchange(outcome.notices, {})});
@@ -156,6 +168,7 @@ Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
       outcome.answers.push_back({std::move(each.done), std::unexpected(std::move(decision).error())});
       continue;
     }
+    outbox_.add(state_, each.command, *decision, now_ms);
     outcome.answers.push_back({std::move(each.done), std::move(decision->reply), std::move(decision->ended)});
     std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
     state_.apply(decision->writes);
@@ -165,9 +178,17 @@ Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
   return {};
 }
 
-Result<void> Engine::commit(const Outcome& outcome) {
+Result<Batch> Engine::take_batch() {
   Batch batch = state_.take_batch();
   if (state_.failure()) return std::unexpected(*state_.failure());
+  const bool changes = !batch.empty();
+  TM_TRY(outbox_.write(*warm_.snapshot(), state_.epoch().number, round_ + 1, clock_.wall_ms(), batch));
+  if (!changes && !batch.empty()) put_round(batch, round_ + 1);
+  return batch;
+}
+
+Result<void> Engine::commit(const Outcome& outcome) {
+  TM_ASSIGN(Batch batch, take_batch());
   if (!batch.empty()) {
     keep_house(batch);
     Batch apart;
@@ -183,6 +204,7 @@ Result<void> Engine::commit(const Outcome& outcome) {
     ++round_;
   }
   state_.committed();
+  if (outbox_.committed() && host_.events) host_.events();
   return {};
 }
 
@@ -194,6 +216,7 @@ void Engine::keep_unsettled(const Outcome& outcome) {
 
 void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error) {
   state_.drop();
+  outbox_.dropped();
   // What it cannot write the store has logged itself.
   if (!recovering_) (void)told_of(error);
   {
@@ -225,6 +248,7 @@ bool Engine::try_recover() {
   StoreView view(warm_.snapshot());
   const std::uint64_t found = recovered ? view.round() : 0;
   if (recovered && view.failure()) recovered = std::unexpected(*view.failure());
+  if (recovered) recovered = outbox_.count(*warm_.snapshot());
   if (!recovered) {
     next_recover_ms_ = clock_.steady_ms() + options_.recover_every_ms;
     return false;
@@ -237,6 +261,7 @@ bool Engine::try_recover() {
   unsettled_ = {};
   round_ = std::max(round_, found);
   if (!told.answers.empty() || !told.notices.empty()) host_.publish(std::move(told));
+  if (host_.events) host_.events();
   const std::lock_guard lock(status_mutex_);
   status_.writable = true;
   return true;

@@ -13,6 +13,7 @@
 #include "core/commands.h"
 #include "core/params.h"
 #include "engine/commit_state.h"
+#include "engine/outbox.h"
 #include "engine/store_age.h"
 #include "store/warm.h"
 
@@ -42,6 +43,7 @@ struct EngineOptions {
   std::size_t queue_bytes_max = 64 * 1024 * 1024;
   std::int64_t recover_every_ms = 1'000;        // between attempts to make the store writable again
   std::int64_t clock_jump_ms = 10 * kMinuteMs;  // a wall clock that jumps by more stops purging
+  std::optional<OutboxOptions> outbox = {};     // nothing: no hook is told of anything
 };
 
 struct EngineStatus {
@@ -57,6 +59,7 @@ class Engine {
   struct Host {
     std::function<void()> wake;            // any thread: run_round() has something to do
     std::function<void(Outcome)> publish;  // the lane's thread; must keep the order of calls
+    std::function<void()> events = {};     // the lane's thread: there is something new to tell the application
   };
 
   Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions options, Host host);
@@ -68,6 +71,9 @@ class Engine {
   void submit(Command command, Done done, Session by = {});
   /// Commands that wait for a round. Any thread.
   std::size_t queued() const;
+  /// What has become of events of the outbox. Any thread.
+  void settle(Settlement settlement, Outbox::Settled settled = nullptr);
+  Outbox::Status outbox() const { return outbox_.status(); }
   /// One round, or one attempt to recover. Returns whether there may be more to do at once. The lane's thread.
   bool run_round();
   /// Answers everything still queued with RETRY_LATER. The lane's thread, at the end.
@@ -95,6 +101,7 @@ class Engine {
   void keep_unsettled(const Outcome& outcome);
   void fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error);
   bool try_recover();
+  Result<Batch> take_batch();
   /// Adds to a round what is due once in a while: the store's age, and what has become too old.
   void keep_house(Batch& batch);
   void drop_tombstones(std::uint32_t below_hour);
@@ -112,6 +119,7 @@ class Engine {
 
   // The lane's own.
   CommitState state_;
+  Outbox outbox_;
   std::uint64_t round_ = 0;
   bool recovering_ = false;
   Outcome unsettled_;  // what the round whose commit failed has to tell: its fate shows at the recovery

@@ -13,12 +13,14 @@
 #include "base/json_text.h"
 #include "gateway/config_files.h"
 #include "gateway/config_settings.h"
+#include "hooks/hook_url.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::string_view kPrefix = "TIDEMARK_";
 constexpr std::size_t kFileBytesMax = 1024 * 1024;
+constexpr std::size_t kHookSecretBytesMin = 16;
 
 /// Variables of the command line tools, and those that Kubernetes sets for a service called tidemark.
 bool is_no_setting(std::string_view name) {
@@ -46,7 +48,7 @@ std::string place_in(const std::string& path, const toml::source_region& source)
 }
 
 /// Any other type becomes the one that the setting does not have, so that it is refused as a wrong type.
-SettingValue value_of(const toml::node& node, const Setting& setting) {
+SettingValue value_of(const toml::node& node, const ConfigSetting& setting) {
   if (const auto* number = node.as_integer()) return number->get();
   if (const auto* yes = node.as_boolean()) return yes->get();
   if (const auto* text = node.as_string()) return text->get();
@@ -57,7 +59,7 @@ Result<void> apply_table(Config& config, const toml::table& table, const std::st
   for (const auto& [key, node] : table) {
     const std::string name = prefix + std::string(key.str());
     const std::string place = place_in(path, key.source());
-    if (const Setting* setting = find_setting(name)) {
+    if (const ConfigSetting* setting = find_setting(name)) {
       TM_TRY(apply_setting(config, *setting, value_of(node, *setting), place));
     } else if (const toml::table* inner = node.as_table(); inner != nullptr && prefix.empty()) {
       TM_TRY(apply_table(config, *inner, name + ".", path));
@@ -79,13 +81,13 @@ Result<void> apply_file(Config& config, const std::string& path) {
   return apply_table(config, parsed.table(), "", path);
 }
 
-Result<void> apply_text(Config& config, const Setting& setting, std::string_view text, std::string_view place) {
+Result<void> apply_text(Config& config, const ConfigSetting& setting, std::string_view text, std::string_view place) {
   TM_ASSIGN(const SettingValue value, setting_value_of(setting, text, place));
   return apply_setting(config, setting, value, place);
 }
 
 Result<void> apply_variable(Config& config, const std::string& name, const std::string& text) {
-  for (const Setting& setting : settings())
+  for (const ConfigSetting& setting : settings())
     if (environment_name(setting.name) == name) return apply_text(config, setting, text, "The environment");
   // Only the words are known, not where the dots were.
   std::string dotted = name.substr(kPrefix.size());
@@ -98,7 +100,7 @@ Result<void> apply_variable(Config& config, const std::string& name, const std::
 Result<void> apply_override(Config& config, const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
-  const Setting* setting = find_setting(name);
+  const ConfigSetting* setting = find_setting(name);
   if (setting == nullptr) return unknown_setting(name, "The command line", nearest_setting(name));
   if (equals == text.npos)
     return fail(ErrorCode::MALFORMED, name, "The command line: " + name + " needs a value: " + name + "=VALUE.");
@@ -107,6 +109,21 @@ Result<void> apply_override(Config& config, const std::string& text) {
 
 std::unexpected<Error> contradiction(std::string field, std::string detail) {
   return fail(ErrorCode::OUT_OF_RANGE, std::move(field), std::move(detail));
+}
+
+Result<void> check_hooks(const HooksConfig& hooks) {
+  const std::pair<const std::string&, std::string_view> urls[] = {{hooks.url, "hooks.url"},
+                                                                  {hooks.before_send_url, "hooks.before_send_url"},
+                                                                  {hooks.notify_url, "hooks.notify_url"}};
+  for (const auto& [url, setting] : urls)
+    if (!url.empty()) TM_TRY(parse_hook_url(url, setting));
+  if (!hooks.secret.empty() && hooks.secret.size() < kHookSecretBytesMin)
+    return contradiction("hooks.secret",
+                         "hooks.secret must have 16 bytes or more, or be empty for a secret of the "
+                         "server's own making.");
+  if (hooks.retry_ms > hooks.retry_max_ms)
+    return contradiction("hooks.retry_ms", "hooks.retry_ms must not be above hooks.retry_max_ms.");
+  return {};
 }
 
 Result<void> check_limits(const Limits& limits) {
@@ -169,6 +186,7 @@ Result<void> check_config(const Config& config) {
     return contradiction("auth.jwks", "Give auth.public_key or auth.jwks, not both.");
   if (config.auth.audience == "tidemark-admin")
     return contradiction("auth.audience", "\"tidemark-admin\" is the audience of admin tokens; take another one.");
+  TM_TRY(check_hooks(config.hooks));
   return check_limits(config.limits);
 }
 

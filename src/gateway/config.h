@@ -78,6 +78,34 @@ struct LogConfig {
   bool operator==(const LogConfig&) const = default;
 };
 
+/// What happens to a message when the application that has to allow it does not answer.
+enum class WhenDown : std::uint8_t { allow = 0, refuse };
+
+struct HooksConfig {
+  std::string url = {};
+  std::string secret = {};
+  std::string ca = {};
+  bool messages = true;
+  bool changes = true;
+  bool groups = true;
+  bool devices = true;
+  std::int64_t timeout_ms = 5'000;
+  std::int64_t parallel = 4;
+  std::int64_t tries = 20;
+  std::int64_t retry_ms = 1'000;
+  std::int64_t retry_max_ms = 300'000;
+  std::int64_t waiting_max = 1'000'000;
+  std::int64_t dead_max = 10'000;
+  std::string before_send_url = {};
+  std::int64_t before_send_timeout_ms = 1'000;
+  std::int64_t before_send_parallel = 8;
+  WhenDown when_down = WhenDown::refuse;
+  std::string notify_url = {};
+  std::int64_t notify_after_ms = 10'000;
+  bool notify_text = true;
+  bool operator==(const HooksConfig&) const = default;
+};
+
 struct Config {
   std::string data = "data";
   UsersPolicy users = UsersPolicy::open;
@@ -87,6 +115,7 @@ struct Config {
   AuthConfig auth = {};
   DevicesConfig devices = {};
   PresenceConfig presence = {};
+  HooksConfig hooks = {};
   StoreConfig store = {};
   ThreadsConfig threads = {};
   LogConfig log = {};

@@ -23,7 +23,7 @@ void append_comment(std::string& out, std::string_view text) {
   out.append(line).append("\n");
 }
 
-std::string value_text(const Setting& setting, const Config& config) {
+std::string value_text(const ConfigSetting& setting, const Config& config) {
   const SettingValue value = setting.get(config);
   std::string out;
   if (setting.kind == SettingKind::yes_no) return std::get<bool>(value) ? "true" : "false";
@@ -49,6 +49,9 @@ std::string_view about_section(std::string_view section) {
            "the audience tidemark-admin, whatever stands here.";
   if (section == "devices") return "Which devices of a user may be logged in together.";
   if (section == "presence") return "What users see of each other's comings and goings.";
+  if (section == "hooks")
+    return "What the application is told of and asked: signed HTTP requests to an address of its own, explained in "
+           "docs/hooks.md.";
   if (section == "store")
     return "The embedded store. Every message is synced to disk before it is acknowledged; that cannot be switched "
            "off.";
@@ -62,7 +65,7 @@ std::string_view about_section(std::string_view section) {
   return {};
 }
 
-void append_setting(std::string& out, const Setting& setting, const Config& defaults) {
+void append_setting(std::string& out, const ConfigSetting& setting, const Config& defaults) {
   std::string text(setting.explanation);
   if (setting.refusal) text.append(" Beyond it: ").append(error_info(*setting.refusal).name).append(".");
   append_comment(out, text);
@@ -93,7 +96,7 @@ std::string explained_config() {
                  "at the end of the name.");
   const Config defaults;
   std::string_view section;
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     if (const std::string_view now = section_of(setting.name); now != section) {
       section = now;
       out += "\n";

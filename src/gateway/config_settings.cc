@@ -35,7 +35,7 @@ struct Access {
 };
 
 template <auto Member>
-Setting made(Setting setting) {
+ConfigSetting made(ConfigSetting setting) {
   setting.get = Access<Member>::get;
   setting.set = Access<Member>::set;
   return setting;
@@ -81,7 +81,7 @@ Setting made(Setting setting) {
 #define TM_PLAIN(path, least, most, sentence) TM_NUMBER(limits.path, least, most, sentence)
 // NOLINTEND(bugprone-macro-parentheses)
 
-std::vector<Setting> make_settings() {
+std::vector<ConfigSetting> make_settings() {
   using enum ErrorCode;
   // clang-format off
   return {
@@ -123,6 +123,39 @@ std::vector<Setting> make_settings() {
 
       TM_YES_NO(presence.online, "Whether users may see who of those with whom they have a single chat is online."),
       TM_YES_NO(presence.last_seen, "Whether they also see when somebody who is offline was there last."),
+
+      TM_TEXT(hooks.url, 0, "Where the application is told of what happens, by POST: http:// or https:// and what follows. "
+              "Empty: it is not told."),
+      TM_TEXT(hooks.secret, 0, "What the requests are signed with, 16 bytes or more; the application has it too. Empty: the "
+              "text of the file hooks.key in the data directory, which is made at the first start."),
+      TM_TEXT(hooks.ca, 0, "PEM file of the certificates to trust for https; empty: the system's."),
+      TM_YES_NO(hooks.messages, "Whether it is told of messages that were sent."),
+      TM_YES_NO(hooks.changes, "Whether it is told of messages that were edited, recalled or deleted, and of reactions."),
+      TM_YES_NO(hooks.groups, "Whether it is told of who joins, leaves or is removed, of roles, titles and policies, and of "
+                "groups that end."),
+      TM_YES_NO(hooks.devices, "Whether it is told of devices that are logged in, logged out, removed, or make room for "
+                "another."),
+      TM_NUMBER(hooks.timeout_ms, 100, 120'000, "How long a request waits for its answer; then it counts as failed."),
+      TM_NUMBER(hooks.parallel, 1, 64, "Requests at once. Those of one conversation follow each other."),
+      TM_NUMBER(hooks.tries, 1, 1'000, "Tries after which an event is given up and kept among the dead (tidemark hooks). "
+                "Nobody there to connect to is no try: then everything waits."),
+      TM_NUMBER(hooks.retry_ms, 10, 600'000, "The wait after a first failure; each further one doubles it, and a part of it is "
+                "left to chance."),
+      TM_NUMBER(hooks.retry_max_ms, 10, 86'400'000, "The longest such wait."),
+      TM_NUMBER(hooks.waiting_max, 100, 1'000'000'000, "Events that wait on disk, about 60 bytes each. What comes beyond it is "
+                "not kept; later one event tells how many were lost."),
+      TM_NUMBER(hooks.dead_max, 1, 10'000'000, "Dead events that are kept; beyond it the oldest are forgotten."),
+      TM_TEXT(hooks.before_send_url, 0, "Where the application is asked before a message is taken; it may refuse or amend it. "
+              "Empty: it is not asked."),
+      TM_NUMBER(hooks.before_send_timeout_ms, 10, 60'000, "How long a message waits for that answer."),
+      TM_NUMBER(hooks.before_send_parallel, 1, 64, "Messages asked about at once."),
+      TM_CHOICE(hooks.when_down, "What happens to a message when there is no such answer: allow takes it as it is, refuse "
+                "answers HOOK_UNAVAILABLE.", "allow", "refuse"),
+      TM_TEXT(hooks.notify_url, 0, "Where the application is told whom to notify by phone push, mail or the like, because no "
+              "push of ours has reached him. Empty: it is not told."),
+      TM_NUMBER(hooks.notify_after_ms, 1'000, 600'000, "How long a connected device may leave a message unacknowledged until "
+                "its user is notified; who has none is notified at once."),
+      TM_YES_NO(hooks.notify_text, "Whether notifications hold the text of messages."),
 
       TM_NUMBER(store.cache_bytes, kMiB, 1'024 * kGiB, "Memory for blocks read from disk."),
       TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes are gathered before they go from the "
@@ -243,14 +276,15 @@ std::vector<Setting> make_settings() {
   // clang-format on
 }
 
-std::unexpected<Error> refuse(ErrorCode code, const Setting& setting, std::string_view place, std::string_view what) {
+std::unexpected<Error> refuse(ErrorCode code, const ConfigSetting& setting, std::string_view place,
+                              std::string_view what) {
   std::string detail(place);
   detail.append(": ").append(setting.name).append(" ").append(what).append("; it must be ");
   return fail(code, std::string(setting.name), detail.append(allowed_values(setting)).append("."));
 }
 
 /// A choice by its word becomes the number of its word.
-Result<SettingValue> number_of_word(const Setting& setting, const std::string& word, std::string_view place) {
+Result<SettingValue> number_of_word(const ConfigSetting& setting, const std::string& word, std::string_view place) {
   const auto found = std::find(setting.words.begin(), setting.words.end(), word);
   if (found == setting.words.end()) {
     std::string what = "is ";
@@ -284,13 +318,13 @@ std::string_view last_part(std::string_view name) {
 
 }  // namespace
 
-std::span<const Setting> settings() {
-  static const std::vector<Setting> all = make_settings();
+std::span<const ConfigSetting> settings() {
+  static const std::vector<ConfigSetting> all = make_settings();
   return all;
 }
 
-const Setting* find_setting(std::string_view name) {
-  for (const Setting& setting : settings())
+const ConfigSetting* find_setting(std::string_view name) {
+  for (const ConfigSetting& setting : settings())
     if (setting.name == name) return &setting;
   return nullptr;
 }
@@ -299,7 +333,7 @@ std::string nearest_setting(std::string_view name) {
   if (name.empty() || name.size() > 80) return {};
   std::string_view nearest;
   std::size_t least = 1 + std::max<std::size_t>(1, name.size() / 5);
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     // The right name in the wrong section, or without one, is as near as one slip.
     const bool same_end = last_part(setting.name) == last_part(name);
     const std::size_t edits =
@@ -315,7 +349,7 @@ std::string environment_name(std::string_view setting) {
   return name;
 }
 
-std::string allowed_values(const Setting& setting) {
+std::string allowed_values(const ConfigSetting& setting) {
   switch (setting.kind) {
     case SettingKind::number:
       return "a number from " + std::to_string(setting.min) + " to " + std::to_string(setting.max);
@@ -335,7 +369,8 @@ std::string allowed_values(const Setting& setting) {
   return list;
 }
 
-Result<void> apply_setting(Config& config, const Setting& setting, const SettingValue& value, std::string_view place) {
+Result<void> apply_setting(Config& config, const ConfigSetting& setting, const SettingValue& value,
+                           std::string_view place) {
   const std::size_t wanted = setting.kind == SettingKind::number ? 0 : setting.kind == SettingKind::yes_no ? 1 : 2;
   if (value.index() != wanted) return refuse(ErrorCode::MALFORMED, setting, place, "is of another type");
   if (setting.kind == SettingKind::choice) {
@@ -360,7 +395,7 @@ Result<void> apply_setting(Config& config, const Setting& setting, const Setting
   return {};
 }
 
-Result<SettingValue> setting_value_of(const Setting& setting, std::string_view text, std::string_view place) {
+Result<SettingValue> setting_value_of(const ConfigSetting& setting, std::string_view text, std::string_view place) {
   if (setting.kind == SettingKind::text || setting.kind == SettingKind::choice) return SettingValue(std::string(text));
   if (setting.kind == SettingKind::yes_no) {
     if (text == "true" || text == "false") return SettingValue(text == "true");

@@ -19,7 +19,7 @@ enum class SettingKind : std::uint8_t { number, yes_no, text, choice };
 /// A setting's value as it stands in a file: a number, true or false, or text (a choice is the text of its word).
 using SettingValue = std::variant<std::int64_t, bool, std::string>;
 
-struct Setting {
+struct ConfigSetting {
   std::string_view name;  // "limits.page_max"; the path of its member in Config
   SettingKind kind;
   std::string_view explanation;  // one or two sentences
@@ -33,10 +33,10 @@ struct Setting {
 };
 
 /// All settings, in the order of tidemark.toml: those without a section first, then section by section.
-std::span<const Setting> settings();
+std::span<const ConfigSetting> settings();
 
 /// The setting of that name, or null.
-const Setting* find_setting(std::string_view name);
+const ConfigSetting* find_setting(std::string_view name);
 
 /// The existing name nearest to a wrong one, or "" when none is near enough to be meant.
 std::string nearest_setting(std::string_view name);
@@ -45,12 +45,13 @@ std::string nearest_setting(std::string_view name);
 std::string environment_name(std::string_view setting);
 
 /// "from 1 to 1000", "true or false", "text or json", "text of at most 255 bytes".
-std::string allowed_values(const Setting& setting);
+std::string allowed_values(const ConfigSetting& setting);
 
 /// Puts a value in its place. MALFORMED for one of the wrong kind, OUT_OF_RANGE; `place` begins the error's sentence.
-Result<void> apply_setting(Config& config, const Setting& setting, const SettingValue& value, std::string_view place);
+Result<void> apply_setting(Config& config, const ConfigSetting& setting, const SettingValue& value,
+                           std::string_view place);
 
 /// The value that a text from the environment or the command line means. MALFORMED when it means none.
-Result<SettingValue> setting_value_of(const Setting& setting, std::string_view text, std::string_view place);
+Result<SettingValue> setting_value_of(const ConfigSetting& setting, std::string_view text, std::string_view place);
 
 }  // namespace tidemark

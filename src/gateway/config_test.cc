@@ -197,7 +197,7 @@ TEST(Config, ContradictionsAreRefused) {
 
 TEST(Config, EverySettingTakesItsBordersAndNothingBeyond) {
   std::set<std::string> variables;
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     SCOPED_TRACE(setting.name);
     EXPECT_EQ(find_setting(setting.name), &setting) << "every name once";
     EXPECT_TRUE(variables.insert(environment_name(setting.name)).second) << "every variable once";
@@ -225,7 +225,7 @@ TEST(Config, EverySettingTakesItsBordersAndNothingBeyond) {
 TEST(Config, SettingsWithTheirNamesReachTheirMembers) {
   Config config;
   int changed = 0;
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     if (setting.kind != SettingKind::text) continue;
     ASSERT_TRUE(apply_setting(config, setting, SettingValue(std::string(setting.name)), "here"));
     ++changed;
@@ -243,7 +243,7 @@ TEST(Config, EveryLimitIsExplainedInTheHeaderWithTheSameErrorCode) {
   std::size_t members = 0;
   for (std::size_t at = 0; (at = header.find("\n  std::int64_t ", at)) != header.npos; ++at) ++members;
   std::size_t limits = 0;
-  for (const Setting& setting : settings()) {
+  for (const ConfigSetting& setting : settings()) {
     if (!setting.name.starts_with("limits.")) continue;
     SCOPED_TRACE(setting.name);
     ++limits;
@@ -275,7 +275,7 @@ TEST(Config, TheExplainedFileMeansTheDefaultsAndNamesEverySetting) {
   const auto config = load_text(text);
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(*config, Config{});
-  for (const Setting& setting : settings())
+  for (const ConfigSetting& setting : settings())
     EXPECT_THAT(text, HasSubstr("\n" + std::string(setting.name.substr(setting.name.rfind('.') + 1)) + " = "));
   std::size_t longest = 0;
   for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != text.npos; at = end + 1)

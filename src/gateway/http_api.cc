@@ -127,6 +127,16 @@ google::protobuf::Message* request_in(pb::ClientFrame& frame, HttpOperation oper
       return frame.mutable_delete_user();
     case HttpOperation::delete_as_operator:
       return frame.mutable_delete_message();
+    case HttpOperation::put_users:
+      return frame.mutable_put_users();
+    case HttpOperation::create_groups:
+      return frame.mutable_create_groups();
+    case HttpOperation::import_conversation:
+      return frame.mutable_import();
+    case HttpOperation::list_dead_events:
+      return frame.mutable_dead_events();
+    case HttpOperation::replay_events:
+      return frame.mutable_replay_events();
     case HttpOperation::healthz:
     case HttpOperation::readyz:
     case HttpOperation::metrics:
@@ -246,8 +256,7 @@ void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(Ht
       if (auto opened = service_.open_sync_cursor(*caller, *cursor, *frame); !opened)
         return answer(refusal(opened.error()));
   if (route.takes_idempotency_key)
-    if (const auto key = request.headers.get("Idempotency-Key"))
-      frame->mutable_create_group()->set_idempotency_key(std::string(*key));
+    if (const auto key = request.headers.get("Idempotency-Key")) frame->set_idempotency_key(std::string(*key));
 
   const pb::ClientFrame& asked = *frame;
   service_.call(*caller, asked,

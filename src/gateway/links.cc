@@ -58,6 +58,18 @@ void Links::publish(Outcome outcome) {
   for (const UserId& user : retired) end_all_of(user);
 }
 
+bool Links::online(const UserId& user) const {
+  const auto found = links_of_.find(user);
+  return found != links_of_.end() && std::ranges::any_of(found->second, &WsLink::welcomed);
+}
+
+Mark Links::acknowledged(const UserId& user) const {
+  Mark most;
+  if (const auto found = links_of_.find(user); found != links_of_.end())
+    for (const WsLink* link : found->second) most = std::max(most, delivery_.acknowledged(link->id()));
+  return most;
+}
+
 void Links::end_all_of(const UserId& user) {
   const auto found = links_of_.find(user);
   if (found == links_of_.end()) return;

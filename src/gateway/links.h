@@ -47,6 +47,9 @@ class Links final : private DeliveryPort {
   std::size_t devices() const { return delivery_.sessions(); }
   /// Users with a device that is welcomed or about to be.
   std::size_t users() const { return links_of_.size(); }
+  /// Whether a device of the user is welcomed, and what the foremost of them has acknowledged.
+  bool online(const UserId& user) const;
+  Mark acknowledged(const UserId& user) const;
 
   // What a link needs.
   Service& service() { return service_; }

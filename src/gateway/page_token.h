@@ -16,7 +16,8 @@ enum class PageKind : char {
   conversations = 'c',
   bodies = 'b',
   members = 'm',
-  reactions = 'r'
+  reactions = 'r',
+  dead_events = 'e'
 };
 
 class PageTokens {

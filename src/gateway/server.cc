@@ -21,6 +21,7 @@
 #include "gateway/http_api.h"
 #include "gateway/links.h"
 #include "gateway/metrics.h"
+#include "gateway/server_hooks.h"
 #include "gateway/service.h"
 #include "gateway/settings.h"
 #include "gateway/task_threads.h"
@@ -54,8 +55,15 @@ struct Server::Impl final : ConnectionOwner {
                {.wake = [this] { writer.wake(); },
                 .publish =
                     [this](Outcome outcome) {
-                      asio::post(io,
-                                 [this, outcome = std::move(outcome)]() mutable { links.publish(std::move(outcome)); });
+                      if (hooks) hooks->take_back(outcome.notices);
+                      asio::post(io, [this, outcome = std::move(outcome)]() mutable {
+                        if (hooks) hooks->published(outcome.notices);
+                        links.publish(std::move(outcome));
+                      });
+                    },
+                .events =
+                    [this] {
+                      if (hooks) hooks->wake();
                     }}),
         writer([this] { return engine.run_round(); }),
         readers(static_cast<std::size_t>(config.threads.readers)),
@@ -75,6 +83,10 @@ struct Server::Impl final : ConnectionOwner {
   void begin_stop();
   void finish_stop();
   HttpApi::Host http_host();
+  ServerHooks::World hooks_world() {
+    return {config, world.hook_secret, engine,       service,
+            links,  world.clock,       world.random, [this](Task task) { asio::post(io, std::move(task)); }};
+  }
 
   // Work of the network thread.
   void accept();
@@ -116,6 +128,7 @@ struct Server::Impl final : ConnectionOwner {
   asio::steady_timer ticker;
   asio::signal_set signals;
   std::unique_ptr<TlsContext> tls;
+  std::unique_ptr<ServerHooks> hooks;  // null: none is configured
   std::array<char, kReadBufferBytes> room;
   std::uint64_t next_id = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections;
@@ -128,6 +141,7 @@ struct Server::Impl final : ConnectionOwner {
 Result<std::unique_ptr<Server>> Server::start(const Config& config, World world) {
   auto impl = std::make_unique<Impl>(config, std::move(world));
   TM_TRY(impl->engine.open());
+  TM_ASSIGN(impl->hooks, ServerHooks::open(impl->hooks_world()));
   TM_TRY(impl->listen());
   impl->run();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
@@ -188,6 +202,7 @@ void Server::Impl::run() {
     if (!failed) begin_stop();
   });
   writer.start();
+  if (hooks) hooks->start();
   accept();
   tick();
   network = std::thread([this] {
@@ -216,6 +231,7 @@ void Server::Impl::begin_stop() {
 }
 
 void Server::Impl::finish_stop() {
+  if (hooks) hooks->stop();
   readers.stop();
   writer.stop();
 }
@@ -351,6 +367,7 @@ void Server::Impl::tick() {
     if (failed || stopping_) return;
     const std::int64_t now = now_ms();
     links.tick();
+    if (hooks) hooks->tick();
     std::vector<std::shared_ptr<Connection>> open;
     open.reserve(connections.size());
     for (const auto& [id, connection] : connections) open.push_back(connection);
@@ -382,6 +399,7 @@ std::string Server::Impl::metrics_text() {
   counter("tidemark_store_puts_total", "Operations written to the store.", store.puts);
   counter("tidemark_store_put_bytes_total", "Bytes of such operations.", store.put_bytes);
   gauge("tidemark_store_disk_bytes", "Disk used by the store.", static_cast<double>(store.disk_bytes));
+  if (hooks) hooks->write_metrics(out);
   write_metrics(out, metrics);
   return out;
 }

@@ -24,10 +24,12 @@ class Server {
     const Clock& clock;
     Random& random;
     Authenticator& authenticator;
-    std::string cursor_key;  // secret under which cursors and page tokens are bound
+    std::string cursor_key;        // secret under which cursors and page tokens are bound
+    std::string hook_secret = {};  // what requests to the application are signed with
   };
 
-  /// Binds and begins to serve. Errors: the port is taken or not allowed (field "listen"), TLS files (their setting).
+  /// Binds and begins to serve. Errors: the port is taken or not allowed (field "listen"), TLS files and addresses of
+  /// hooks (their setting).
   static Result<std::unique_ptr<Server>> start(const Config& config, World world);
   /// Ends everything still open.
   ~Server();

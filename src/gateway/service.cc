@@ -9,6 +9,7 @@
 #include "core/reads.h"
 #include "core/registered.h"
 #include "core/session.h"
+#include "gateway/limits.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 
@@ -42,14 +43,34 @@ struct ReplyToFrame {
   }
   void operator()(const TombstonesReply&) {}
   void operator()(const DevicesReply& reply) { to_pb(reply, asking, *frame.mutable_devices()); }
+  void operator()(const ImportReply& reply) { to_pb(reply, *frame.mutable_imported()); }
   void operator()(const Device& device) { to_pb(device, asking, *frame.mutable_device()); }
   void operator()(const NoReply&) {}
 };
 
 /// An administrator's calls belong to no session.
 Session session_of(const Caller& caller) {
-  if (caller.admin) return {};
-  return {caller.user, caller.device, caller.generation, caller.token_issued_at, caller.token_of_device};
+  Session session;
+  if (!caller.admin)
+    session = {caller.user, caller.device, caller.generation, caller.token_issued_at, caller.token_of_device};
+  session.idempotency_key = caller.idempotency_key;
+  session.request = caller.request;
+  return session;
+}
+
+/// The caller of a request that has a name of its own.
+Result<Caller> named_caller(Caller caller, const pb::ClientFrame& request) {
+  TM_TRY(check_name(request.idempotency_key(), Limits::idempotency_key_bytes_max, "idempotency_key"));
+  if (!Service::changes(request))
+    return fail(ErrorCode::MALFORMED, "idempotency_key", "Only what changes something takes one.");
+  // An administrator's keys are his own, and belong to no user's session.
+  caller.idempotency_key = caller.admin ? "admin/" + caller.user.value + "/" : "";
+  caller.idempotency_key += request.idempotency_key();
+  pb::ClientFrame asked = request;
+  asked.clear_id();
+  asked.clear_idempotency_key();
+  caller.request = digest_of({asked.SerializeAsString()});
+  return caller;
 }
 
 /// Whether the caller may read. What ends a link's session ends the link before anything more is told.
@@ -164,6 +185,10 @@ bool Service::changes(const pb::ClientFrame& request) {
     case Operation::kDeleteMessage:
     case Operation::kDeleteUser:
     case Operation::kPutUser:
+    case Operation::kReplayEvents:
+    case Operation::kPutUsers:
+    case Operation::kCreateGroups:
+    case Operation::kImport:
       return true;
     default:
       return false;
@@ -241,6 +266,15 @@ Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request
 
 void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   if (const auto admitted = admit(caller, request); !admitted) return answer(std::unexpected(admitted.error()));
+  // A new group keeps its key itself.
+  if (!request.has_idempotency_key() || request.has_create_group())
+    return operate(caller, request, std::move(answer));
+  auto named = named_caller(caller, request);
+  if (!named) return answer(std::unexpected(std::move(named).error()));
+  operate(*named, request, std::move(answer));
+}
+
+void Service::operate(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   const CoreParams& params = engine_.params();
   switch (request.operation_case()) {
     case Operation::kSend:
@@ -279,6 +313,11 @@ void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer 
     case Operation::kDeleteUser:
     case Operation::kRemoveMembers:
     case Operation::kDeleteMessage:
+    case Operation::kDeadEvents:
+    case Operation::kReplayEvents:
+    case Operation::kPutUsers:
+    case Operation::kCreateGroups:
+    case Operation::kImport:
       return admin_call(caller, request, std::move(answer));
     case Operation::kConversationSync: {
       ConversationSyncQuery query = conversation_sync_from(request.conversation_sync());
@@ -397,7 +436,10 @@ void Service::objects(const Caller& caller, ObjectKind kind, Answer answer) {
 }
 
 void Service::create_group(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
-  const pb::CreateGroupRequest& asked = request.create_group();
+  pb::CreateGroupRequest asked = request.create_group();
+  if (asked.idempotency_key().empty()) asked.set_idempotency_key(request.idempotency_key());
+  if (!request.idempotency_key().empty() && request.idempotency_key() != asked.idempotency_key())
+    return answer(fail(ErrorCode::MALFORMED, "idempotency_key", "Two keys are given; give one."));
   if (!asked.idempotency_key().empty())
     if (auto named = check_name(asked.idempotency_key(), 64, "idempotency_key"); !named)
       return answer(std::unexpected(std::move(named).error()));
@@ -427,13 +469,16 @@ void Service::read_group_of(const Caller& caller, const pb::ClientFrame& request
 void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   auto command = send_from(request.send());
   if (!command) return answer(std::unexpected(std::move(command).error()));
-  if (caller.admin && request.send().sender().empty())
-    return answer(fail(ErrorCode::MALFORMED, "sender", "Name the user on whose behalf the message is sent."));
-  if (!caller.admin && !request.send().sender().empty())
+  if (caller.admin && request.send().sender().empty() != command->system)
+    return answer(
+        fail(ErrorCode::MALFORMED, "sender", "Name the user on whose behalf the message is sent, or say system."));
+  if (!caller.admin && (!request.send().sender().empty() || command->system))
     return answer(fail(ErrorCode::FORBIDDEN, "sender", "Only admin tokens send for somebody else."));
   command->sender = caller.admin ? UserId(request.send().sender()) : caller.user;
   command->device = caller.device;
   command->admin = caller.admin;
+  // What the application sends itself it is not asked about.
+  if (gate_ && !caller.admin) return send_asked(caller, std::move(*command), std::move(answer));
   submit(caller, std::move(*command), std::move(answer));
 }
 
@@ -753,6 +798,11 @@ void Service::admin_call(const Caller& caller, const pb::ClientFrame& request, A
     if (request.put_user().has_level()) command.level = request.put_user().level();
     return submit(caller, std::move(command), std::move(answer));
   }
+  if (request.has_put_users()) return put_users(caller, request, std::move(answer));
+  if (request.has_create_groups()) return create_groups(caller, request, std::move(answer));
+  if (request.has_import()) return import(caller, request, std::move(answer));
+  if (request.has_dead_events()) return dead_events(caller, request, std::move(answer));
+  if (request.has_replay_events()) return replay_events(request, std::move(answer));
   if (request.has_delete_user()) return delete_user(caller, UserId(request.delete_user().user()), std::move(answer));
   if (request.has_remove_members())
     return submit(caller, made_by(caller, remove_members_from(request.remove_members())), std::move(answer));

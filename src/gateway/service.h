@@ -17,6 +17,7 @@
 #include "gateway/metrics.h"
 #include "gateway/page_token.h"
 #include "gateway/rate_limit.h"
+#include "gateway/send_gate.h"
 #include "gateway/totals_cache.h"
 #include "store/store_view.h"
 #include "wire/dialect_fwd.h"
@@ -37,6 +38,9 @@ struct Caller {
   SessionId link = 0;                            // 0: HTTP
   std::int64_t token_issued_at = 0;
   bool token_of_device = false;
+  // Of one request: the name under which it is done once, and what it asks for; empty: none.
+  std::string idempotency_key = {};
+  Digest request{};
 };
 
 /// How many conversations a device can have open.
@@ -91,6 +95,8 @@ class Service {
   /// Where ephemerals go: to the links of these users, but not to the one that sent it (0: none).
   using ToLinks = std::function<void(const std::vector<UserId>& users, const Ephemerals::Shared&, SessionId sender)>;
   void send_ephemerals_to(ToLinks links) { to_links_ = std::move(links); }
+  /// From now on the application is asked before a message is taken. It must outlive this.
+  void ask_before_send(BeforeSendAsker& asker, WhenDown when_down);
   /// A message of this conversation was taken back, and its author is about to be told: what was read of it before that
   /// is read again before it is answered.
   void recalled(const ConversationId& conversation);
@@ -110,9 +116,11 @@ class Service {
   void create_group(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void read_group_of(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void delete_user(const Caller& caller, const UserId& user, Answer answer);
+  void operate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void objects(const Caller& caller, ObjectKind kind, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void send_asked(const Caller& caller, SendCommand command, Answer answer);
   void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void sync(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void history(const Caller& caller, const pb::ClientFrame& request, Answer answer);
@@ -127,6 +135,11 @@ class Service {
   void totals(const Caller& caller, Answer answer);
   void devices(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void end_sessions(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void put_users(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void create_groups(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void import(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void dead_events(const Caller& caller, const pb::ClientFrame& request, Answer answer);
+  void replay_events(const pb::ClientFrame& request, Answer answer);
   void admin_call(const Caller& caller, const pb::ClientFrame& request, Answer answer);
 
   Engine& engine_;
@@ -144,6 +157,7 @@ class Service {
   ReceiptWatch receipt_watch_;
   TotalsCache totals_;
   ToLinks to_links_;
+  std::unique_ptr<SendGate> gate_;
 };
 
 }  // namespace tidemark

@@ -55,11 +55,64 @@ CoreParams core_params(const Config& config) {
   return params;
 }
 
+std::optional<OutboxOptions> outbox_options(const HooksConfig& hooks) {
+  if (hooks.url.empty() && hooks.notify_url.empty()) return std::nullopt;
+  return OutboxOptions{.choice = {.messages = hooks.messages,
+                                  .changes = hooks.changes,
+                                  .groups = hooks.groups,
+                                  .devices = hooks.devices},
+                       .events = !hooks.url.empty(),
+                       .notifications = !hooks.notify_url.empty(),
+                       .waiting_max = size(hooks.waiting_max),
+                       .dead_max = size(hooks.dead_max)};
+}
+
 }  // namespace
+
+EventTellerOptions event_options(const Config& config, HookUrl url, std::string secret) {
+  const HooksConfig& hooks = config.hooks;
+  EventTellerOptions options;
+  options.url = std::move(url);
+  options.secret = std::move(secret);
+  options.timeout_ms = hooks.timeout_ms;
+  options.parallel = size(hooks.parallel);
+  options.queue.tries = small(hooks.tries);
+  options.queue.retry_ms = hooks.retry_ms;
+  options.queue.retry_max_ms = hooks.retry_max_ms;
+  return options;
+}
+
+BeforeSendOptions before_send_options(const Config& config, HookUrl url, std::string secret) {
+  BeforeSendOptions options;
+  options.url = std::move(url);
+  options.secret = std::move(secret);
+  options.timeout_ms = config.hooks.before_send_timeout_ms;
+  options.parallel = size(config.hooks.before_send_parallel);
+  return options;
+}
+
+NotifySenderOptions notify_options(const Config& config, HookUrl url, std::string secret) {
+  NotifySenderOptions options;
+  options.url = std::move(url);
+  options.secret = std::move(secret);
+  options.timeout_ms = config.hooks.timeout_ms;
+  options.parallel = size(config.hooks.parallel);
+  options.content.text = config.hooks.notify_text;
+  return options;
+}
+
+NotifierOptions notifier_options(const Config& config) {
+  NotifierOptions options;
+  options.after_ms = config.hooks.notify_after_ms;
+  options.retry_ms = config.hooks.retry_ms;
+  options.retry_max_ms = config.hooks.retry_max_ms;
+  return options;
+}
 
 EngineOptions engine_options(const Config& config) {
   EngineOptions options;
   options.params = core_params(config);
+  options.outbox = outbox_options(config.hooks);
   options.round_commands_max = size(config.store.round_commands_max);
   options.queue_max = size(config.limits.commit_queue_max);
   options.queue_bytes_max = size(config.limits.commit_queue_bytes_max);

@@ -5,10 +5,18 @@
 #include "engine/engine.h"
 #include "gateway/config.h"
 #include "gateway/service.h"
+#include "hooks/before_send.h"
+#include "hooks/event_teller.h"
+#include "hooks/notify_sender.h"
 #include "tidemark.pb.h"
 
 namespace tidemark {
 
+/// Without the address: it has to be given.
+EventTellerOptions event_options(const Config& config, HookUrl url, std::string secret);
+BeforeSendOptions before_send_options(const Config& config, HookUrl url, std::string secret);
+NotifySenderOptions notify_options(const Config& config, HookUrl url, std::string secret);
+NotifierOptions notifier_options(const Config& config);
 EngineOptions engine_options(const Config& config);
 DeliveryOptions delivery_options(const Config& config);
 ServiceLimits service_limits(const Config& config);

@@ -31,6 +31,7 @@
 //   devices       user 'd' device         -> device
 //                 user 'm' device install -> mutations of an install
 //                 0x00 digest             -> whose the push token of this digest is
+//   events        what hooks are yet to be told of (store/event_codec.h)
 //   device        := u8(length) bytes     install := u8(length) bytes
 //
 // Why marks are inverted: indexes are read from the newest down, and going forward is cheap where going back is a

@@ -29,9 +29,9 @@
 
 namespace tidemark {
 
-enum class Table : std::uint8_t { meta, entries, conversations, users, objects, dedup, devices, touches };
-inline constexpr Table kTables[] = {Table::meta,    Table::entries, Table::conversations, Table::users,
-                                    Table::objects, Table::dedup,   Table::devices,       Table::touches};
+enum class Table : std::uint8_t { meta, entries, conversations, users, objects, dedup, devices, touches, events };
+inline constexpr Table kTables[] = {Table::meta,  Table::entries, Table::conversations, Table::users, Table::objects,
+                                    Table::dedup, Table::devices, Table::touches,       Table::events};
 
 /// The writes of one commit round, applied in order.
 class Batch {

@@ -134,15 +134,6 @@ void to_pb(const UserObject& object, pb::UserObject& out) {
   std::visit(ObjectToPb{out}, object.what);
 }
 
-/// The body's `data` is checked to be a JSON text.
-Result<Body> checked_body(bool given, const pb::Body& body) {
-  if (!given) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
-  if (body.has_cut()) return fail(ErrorCode::MALFORMED, "body.cut", "Give all of the body.");
-  Body made = body_from(body);
-  if (!made.data.empty()) TM_TRY(check_data(made.data));
-  return made;
-}
-
 Result<EditCommand> edit_from(const pb::EditMutation& request) {
   EditCommand command;
   command.conversation = ConversationId(request.conversation_id());
@@ -190,6 +181,14 @@ Result<void> check_name(std::string_view value, std::size_t max, std::string_vie
   return {};
 }
 
+Result<Body> checked_body(bool given, const pb::Body& body) {
+  if (!given) return fail(ErrorCode::MALFORMED, "body", "Give a body.");
+  if (body.has_cut()) return fail(ErrorCode::MALFORMED, "body.cut", "Give all of the body.");
+  Body made = body_from(body);
+  if (!made.data.empty()) TM_TRY(check_data(made.data));
+  return made;
+}
+
 Result<SendCommand> send_from(const pb::SendRequest& request) {
   SendCommand command;
   TM_TRY(check_name(request.client_msg_id(), 64, "client_msg_id"));
@@ -202,6 +201,7 @@ Result<SendCommand> send_from(const pb::SendRequest& request) {
   command.mentions = users_from(request.mentions());
   command.mention_all = request.mention_all();
   command.priority = static_cast<Priority>(request.priority());
+  command.system = request.system();
   return command;
 }
 
@@ -465,6 +465,7 @@ void to_pb(const Error& error, pb::Error& out) {
   out.set_field(error.field);
   out.set_retryable(info.retryable);
   out.set_retry_after_ms(error.retry_after_ms);
+  out.set_app_code(error.app_code);
 }
 
 void to_pb(const Entry& entry, const ConversationId& conversation, pb::Message& out) {

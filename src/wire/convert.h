@@ -10,6 +10,7 @@
 namespace tidemark {
 namespace v1 {
 class AddMembersRequest;
+class Body;
 class Change;
 class ChangeDeviceRequest;
 class ChangeGroupRequest;
@@ -25,6 +26,8 @@ class Group;
 class HeadsPage;
 class HeadsRequest;
 class HelloRequest;
+class Imported;
+class ImportRequest;
 class HistoryPage;
 class HistoryRequest;
 class Jumps;
@@ -53,6 +56,8 @@ class UserObjects;
 /// The name of a device, an install or a client_msg_id: 1 to `max` bytes of UTF-8 without control characters.
 Result<void> check_name(std::string_view value, std::size_t max, std::string_view field);
 
+/// With its `data` checked to be a JSON text.
+Result<Body> checked_body(bool given, const pb::Body& body);
 /// The body's `data` is checked to be a JSON text within the limits of the design. The sender's own fields (sender,
 /// device, admin) are the caller's to set.
 Result<SendCommand> send_from(const pb::SendRequest& request);
@@ -66,6 +71,7 @@ Result<ChangeGroupCommand> change_group_from(const pb::ChangeGroupRequest& reque
 Result<SetRoleCommand> set_role_from(const pb::SetRoleRequest& request);
 Result<MuteMemberCommand> mute_member_from(const pb::MuteMemberRequest& request);
 Result<ChangeDeviceCommand> change_device_from(const pb::ChangeDeviceRequest& request);
+Result<ImportCommand> import_from(const pb::ImportRequest& request);
 Result<LoginCommand> login_from(const pb::HelloRequest& request);
 Result<Cursor> cursor_from(const pb::Cursor& cursor);
 /// Without the resume place of bodies "all", which travels in the page token.
@@ -104,6 +110,7 @@ void to_pb(const JumpsAnswer& answer, pb::Jumps& out);
 void to_pb(const MutatedReply& reply, pb::Mutated& out);
 void to_pb(const std::vector<UserObject>& objects, pb::UserObjects& out);
 void to_pb(const GroupReply& reply, pb::Group& out);
+void to_pb(const ImportReply& reply, pb::Imported& out);
 /// `asking` is the device that asks, if it has a name.
 void to_pb(const Device& device, const DeviceId& asking, pb::Device& out);
 void to_pb(const DevicesReply& reply, const DeviceId& asking, pb::DeviceList& out);

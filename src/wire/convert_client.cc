@@ -91,6 +91,7 @@ Error error_from(const pb::Error& error) {
   Error made{known.value_or(error.retryable() ? ErrorCode::RETRY_LATER : ErrorCode::INTERNAL)};
   made.field = error.field();
   made.retry_after_ms = error.retry_after_ms();
+  made.app_code = error.app_code();
   const std::string_view sentence = error_info(made.code).english;
   if (!known) {
     made.detail = error.code() + ": " + error.message();

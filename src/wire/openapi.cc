@@ -72,6 +72,19 @@ class Writer {
   bool fresh_ = true;
 };
 
+/// What the server itself sends to the application (docs/hooks.md).
+struct Webhook {
+  std::string_view name;  // the setting that holds its address
+  std::string_view summary;
+  std::string_view request;
+  std::string_view response;  // "": any answer of 2xx
+};
+constexpr Webhook kWebhooks[] = {
+    {"hooks.url", "Tells of what was committed, at least once.", "HookEvent", ""},
+    {"hooks.before_send_url", "Asks before a message is taken.", "BeforeSend", "BeforeSendVerdict"},
+    {"hooks.notify_url", "Tells whom to notify on his devices.", "HookNotification", ""},
+};
+
 /// The messages that requests and answers are made of, with all inside them.
 struct Reach {
   std::set<std::string_view> requests;
@@ -83,6 +96,11 @@ struct Reach {
       if (!route.response.empty()) add(plan_named(route.response), answers);
     }
     add(plan_named("ErrorAnswer"), answers);
+    // Of a webhook the server writes the request, and reads the answer.
+    for (const Webhook& hook : kWebhooks) {
+      add(plan_named(hook.request), answers);
+      if (!hook.response.empty()) add(plan_named(hook.response), requests);
+    }
   }
 
   static void add(const MessagePlan* plan, std::set<std::string_view>& to) {
@@ -326,6 +344,33 @@ void write_paths(Writer& out) {
   out.close('}');
 }
 
+void write_content(Writer& out, std::string_view schema) {
+  out.key("content").open('{').key("application/json").open('{').key("schema").ref("schemas", schema);
+  out.close('}').close('}');
+}
+
+void write_webhooks(Writer& out) {
+  out.key("x-webhooks").open('{');
+  for (const Webhook& hook : kWebhooks) {
+    out.key(hook.name).open('{').key("post").open('{').pair("summary", hook.summary).key("parameters").open('[');
+    for (std::string_view header : {"Tidemark-Timestamp", "Tidemark-Signature"})
+      out.open('{')
+          .pair("name", header)
+          .pair("in", "header")
+          .key("required")
+          .raw("true")
+          .key("schema")
+          .raw(R"({"type":"string"})")
+          .close('}');
+    out.close(']').key("requestBody").open('{');
+    write_content(out, hook.request);
+    out.close('}').key("responses").open('{').key("200").open('{').pair("description", "It was taken.");
+    if (!hook.response.empty()) write_content(out, hook.response);
+    out.close('}').close('}').close('}').close('}');
+  }
+  out.close('}');
+}
+
 }  // namespace
 
 std::string openapi_json(const OpenapiInfo& info) {
@@ -338,6 +383,7 @@ std::string openapi_json(const OpenapiInfo& info) {
   out.key("license").raw(R"({"name":"Apache-2.0"})").close('}');
   out.key("servers").open('[').open('{').pair("url", info.server_url).close('}').close(']');
   write_paths(out);
+  write_webhooks(out);
   write_components(out);
   out.close('}');
   return out.take();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -83,6 +84,54 @@ TEST_F(Openapi, HoldsEveryRouteWithItsAnswersAndParameters) {
     for (const auto params : {route.path_params, route.query_params})
       for (const RouteParam& param : params) EXPECT_TRUE(names.contains(std::string(param.name))) << place;
   }
+}
+
+/// What the specification (OpenAPI 3.0.3) asks of each operation, and no more than we give.
+TEST_F(Openapi, EveryOperationIsComplete) {
+  std::set<std::string> ids;
+  std::size_t operations = 0;
+  for (auto [path, item] : at("/paths").get_object()) {
+    EXPECT_TRUE(path.starts_with('/')) << path;
+    for (auto [method, operation] : item.get_object()) {
+      ++operations;
+      const std::string where = std::string(method) + " " + std::string(path);
+      EXPECT_TRUE(ids.insert(std::string(operation["operationId"].get_string().value())).second) << where;
+      EXPECT_EQ(operation["security"].get_array().error(), simdjson::SUCCESS) << where;
+      std::set<std::string> in_path;
+      for (element param : operation["parameters"].get_array()) {
+        if (param["$ref"].error() == simdjson::SUCCESS) continue;
+        EXPECT_EQ(param["schema"].get_object().error(), simdjson::SUCCESS) << where;
+        if (param["in"].get_string().value() != "path") continue;
+        EXPECT_TRUE(param["required"].get_bool().value()) << where;
+        in_path.insert("{" + std::string(param["name"].get_string().value()) + "}");
+      }
+      for (const std::string& name : in_path) EXPECT_NE(path.find(name), path.npos) << where << " " << name;
+      EXPECT_EQ(in_path.size(), static_cast<std::size_t>(std::ranges::count(path, '{'))) << where;
+      EXPECT_GT(operation["responses"].get_object().value().size(), 0u) << where;
+      for (auto [status, response] : operation["responses"].get_object())
+        EXPECT_TRUE(response["description"].error() == simdjson::SUCCESS ||
+                    response["$ref"].error() == simdjson::SUCCESS)
+            << where << " " << status;
+    }
+  }
+  EXPECT_EQ(operations, routes().size()) << "and there are no others";
+}
+
+TEST_F(Openapi, TellsWhichOperationsTakeAnIdempotencyKey) {
+  for (const Route& route : routes()) {
+    bool takes = false;
+    for (element param : at("/paths/" + escaped(route.path) + "/" + lower(route.method) + "/parameters").get_array())
+      if (std::string_view ref; param["$ref"].get(ref) == simdjson::SUCCESS)
+        takes = takes || ref == "#/components/parameters/IdempotencyKey";
+    EXPECT_EQ(takes, route.takes_idempotency_key) << route.path;
+  }
+}
+
+TEST_F(Openapi, HoldsWhatTheServerSendsToTheApplication) {
+  for (const char* hook : {"hooks.url", "hooks.before_send_url", "hooks.notify_url"})
+    EXPECT_TRUE(has("/x-webhooks/" + std::string(hook) + "/post/requestBody/content/application~1json/schema/$ref"));
+  EXPECT_FALSE(has("/components/schemas/BeforeSendVerdict/required")) << "the application leaves out what it likes";
+  EXPECT_TRUE(has("/components/schemas/HookEvent/required"));
 }
 
 TEST_F(Openapi, HoldsEveryErrorCodeWithItsStatus) {

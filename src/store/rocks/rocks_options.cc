@@ -134,6 +134,8 @@ const char* table_name(Table table) {
       return "devices";
     case Table::touches:
       return "touches";
+    case Table::events:
+      return "events";
   }
   return "";
 }
@@ -205,6 +207,7 @@ rocksdb::ColumnFamilyOptions table_options(Table table, const RocksOptions& opti
     case Table::objects:
     case Table::devices:
     case Table::touches:
+    case Table::events:
       // Read by key and by short ranges.
       blocks.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
       blocks.block_size = 4u << 10;

@@ -1,0 +1,48 @@
+#include "hooks/event_json.h"
+
+#include "tidemark.pb.h"
+#include "wire/convert.h"
+#include "wire/json_writer.h"
+
+namespace tidemark {
+namespace {
+
+void add_entry(View& view, const Event& event, v1::HookEvent& out) {
+  const auto entry = view.entry(event.conversation, event.seq);
+  if (!entry) return;  // it is kept no more
+  to_pb(*entry, event.conversation, *out.mutable_entry());
+  if (!entry->target) return;
+  if (const auto target = view.entry(event.conversation, entry->target))
+    to_pb(*target, event.conversation, *out.mutable_message());
+}
+
+void add_device(View& view, const Event& event, v1::HookEvent& out) {
+  v1::HookDevice& device = *out.mutable_device();
+  device.set_user(event.user.value);
+  device.set_device(event.device.value);
+  device.set_session_generation(event.generation);
+  const auto known = view.device(event.user, event.device);
+  if (!known) return;
+  device.set_platform(known->platform);
+  device.set_app_version(known->app_version);
+}
+
+}  // namespace
+
+std::string event_json(View& view, const WaitingEvent& waiting, std::uint32_t attempt) {
+  const Event& event = waiting.event;
+  v1::HookEvent told;
+  told.set_id(text_of(waiting.name));
+  told.set_kind(static_cast<v1::HookKind>(event.kind));
+  told.set_at(event.at);
+  told.set_attempt(attempt);
+  told.set_conversation_id(event.conversation.value);
+  told.set_lost(event.lost);
+  if (!event.conversation.empty()) add_entry(view, event, told);
+  if (!event.user.empty()) add_device(view, event, told);
+  std::string json;
+  write_json(told, json);
+  return json;
+}
+
+}  // namespace tidemark
