@@ -208,6 +208,7 @@ TEST(ConversationSync, touches_are_paged_and_the_new_rows_come_with_the_last_of_
 
 TEST(ConversationSync, a_page_of_touches_is_bounded_in_bytes) {
   ReadsWorld world;
+  world.params.inline_bytes = 65'536;
   const ConversationId id = world.single(a, b);
   for (int i = 0; i < 40; ++i) world.send(id, a);
   for (int i = 1; i <= 40; ++i) world.edit(id, Seq(i), std::string(65'536, 'x'));

@@ -321,8 +321,21 @@ TEST(History, rows_that_are_no_messages_come_along_without_counting) {
   EXPECT_EQ(walk(world, a, id, 2, Direction::up).rows, seqs(1, 37));
 }
 
+TEST(History, long_bodies_come_as_their_front) {
+  ReadsWorld world;
+  const ConversationId id = world.single(a, b);
+  for (int i = 0; i < 60; ++i) world.send(id, a, std::string(65'536, 'x'));
+  const HistoryPage got = page(world, query(b, id, 50));
+  ASSERT_EQ(got.messages.size(), 50u);
+  EXPECT_EQ(got.messages[0].body.text, std::string(1'024, 'x'));
+  EXPECT_EQ(got.messages[0].body.cut->size_bytes, 65'536u);
+  EXPECT_EQ(read_message(world.view, b, id, Seq(1))->body.text.size(), 65'536u);
+  EXPECT_EQ(read_body(world.view, b, id, Seq(1))->body.text.size(), 65'536u);
+}
+
 TEST(History, large_bodies_make_short_pages_that_go_on) {
   ReadsWorld world;
+  world.params.inline_bytes = 65'536;
   const ConversationId id = world.single(a, b);
   for (int i = 0; i < 60; ++i) world.send(id, a, std::string(65'536, 'x'));
   const HistoryPage got = page(world, query(a, id, 50));
