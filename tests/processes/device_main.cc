@@ -143,7 +143,6 @@ class App {
   void operator()(const GroupEvent&) {}  // a backend changes the groups
   void operator()(const ReactionsEvent&) {}
   void operator()(const BodyEvent&) {}
-  void operator()(const BodyEvent&) {}
   void operator()(const ReceiptsEvent&) {}
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));
