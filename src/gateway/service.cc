@@ -267,8 +267,7 @@ Result<void> Service::admit(const Caller& caller, const pb::ClientFrame& request
 void Service::call(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   if (const auto admitted = admit(caller, request); !admitted) return answer(std::unexpected(admitted.error()));
   // A new group keeps its key itself.
-  if (!request.has_idempotency_key() || request.has_create_group())
-    return operate(caller, request, std::move(answer));
+  if (!request.has_idempotency_key() || request.has_create_group()) return operate(caller, request, std::move(answer));
   auto named = named_caller(caller, request);
   if (!named) return answer(std::unexpected(std::move(named).error()));
   operate(*named, request, std::move(answer));
