@@ -378,7 +378,7 @@ void SimDevice::fetch_bodies(const ConversationId& conversation) {
     if (row.entry->body.cut) cut.push_back(seq);
   for (const Seq seq : cut)
     act([&](replica::Replica& replica) {
-      if (replica.fetch_body(now(), ++asked_, conversation, seq)) run_.hit(Counter::bodies);
+      if (replica.fetch_body(now(), ++bodies_asked_, conversation, seq)) run_.hit(Counter::bodies);
     });
 }
 

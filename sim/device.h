@@ -126,7 +126,7 @@ class SimDevice {
   template <typename Input>
   void act(Input input);
   void carry_out();
-  std::uint64_t asked_ = 0;  // questions that are answered by their number
+  std::uint64_t bodies_asked_ = 0;  // questions that are answered by their number
   std::optional<Death> death(const replica::Outputs& outputs);
   void note_asked(const replica::Request& request);
   void trace_requests(const std::vector<replica::Request>& requests);
