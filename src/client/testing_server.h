@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/ports.h"
+#include "core/conversation_id.h"
 #include "core/replica/replica_testing.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
