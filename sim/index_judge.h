@@ -50,7 +50,7 @@ class IndexJudge {
   void check_conversations(const Snapshot& snapshot) const;
   void check_conversation(Conversation conversation, const std::vector<Member>& rows) const;
   void check_memory_of_sends(const Snapshot& snapshot) const;
-  std::size_t concerned(const ConversationId& id) const;
+  std::set<UserId> concerned(const ConversationId& id) const;
 
   const LogBook& book_;
   const OwnBook& own_;

@@ -101,9 +101,13 @@ TEST(Conformance, S22_cursor_older_than_the_tombstone_floor) {
   s.quiet();
   EXPECT_THAT(b1.got<Welcome>(), ElementsAre(Field(&Welcome::mode, Mode::reset)));
   EXPECT_THAT(b2.got<Welcome>(), ElementsAre(Field(&Welcome::mode, Mode::delta))) << "it stood at the floor";
+  EXPECT_THAT(b1.store().conversations(), SizeIs(1)) << "what the snapshot does not name is swept away";
   for (Phone* phone : {&b1, &b2}) {
     EXPECT_EQ(phone->cursor(), Mark(1'001));
-    EXPECT_THAT(phone->store().conversations(), SizeIs(1)) << "the groups are gone";
+    for (const ConversationId& group : {gone, gone_too}) {
+      const auto* held = phone->store().conversation(group);
+      EXPECT_TRUE(held == nullptr || held->state.object.removed) << group.value << " is in the list";
+    }
     EXPECT_EQ(phone->shows(kChat).preview.text, "the 1001st");
   }
 }

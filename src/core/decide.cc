@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
-#include "core/planted.h"
 #include "core/registered.h"
 #include "core/session.h"
 
@@ -102,8 +101,7 @@ std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uin
 
 Result<Decision> decide(View& view, const Command& command, const Context& context, const Session& by) {
   Result<void> known = check_actor(view, command, context.params);
-  const bool late_logout = planted(Fault::late_logout) && std::holds_alternative<EndSessionsCommand>(command);
-  if (known && !late_logout) known = check_session(view, by);
+  if (known) known = check_session(view, by);
   Result<Decision> decision = known ? decide_once(view, command, context, by) : std::unexpected(known.error());
   // What was decided on a read that failed is void.
   if (view.failure()) return std::unexpected(*view.failure());

@@ -6,6 +6,7 @@
 #include "core/device_policy.h"
 #include "core/draft.h"
 #include "core/large_group.h"
+#include "core/planted.h"
 #include "core/reads.h"
 #include "core/registered.h"
 #include "core/session.h"
@@ -126,8 +127,22 @@ Result<LoginReply> login_unwritten(View& view, const LoginCommand& command, cons
   return reply;
 }
 
+namespace {
+/// For the planted fault alone.
+Decision log_out_late(View& view, const UserId& user, const Device& device, const Context& context) {
+  Draft draft(view, context);
+  SessionEnds ends(draft, user);
+  ends.end(device, SessionEnd::logged_out);
+  Decision decision = std::move(draft).finish(NoReply{}, {});
+  decision.ended = ends.take();
+  return decision;
+}
+}  // namespace
+
 Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command, const Context& context) {
   const auto known = view.device(command.user, command.device);
+  if (planted(Fault::late_logout) && known && known->live && command.generation < known->generation)
+    return log_out_late(view, command.user, *known, context);
   // A later login has replaced this link, or the device was logged out or removed: nothing to note.
   if (!known || !known->live || known->generation != command.generation) return Decision{NoReply{}, {}, {}};
   Draft draft(view, context);

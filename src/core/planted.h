@@ -24,7 +24,7 @@ enum class Fault : std::uint8_t {
   queue_without_bound,   // what waits for a link whose socket takes nothing is kept, however much it is
   quote_embeds_text,     // a reply carries a copy of the text it answers
   fenced_link_commits,   // a link's commands are taken though its session is over
-  late_logout,           // a logout that comes late, from an old link, ends the session of the new one
+  late_logout,           // the late end of an old link is taken for a logout, and ends the session of the new one
   late_fan_out,          // who has just left still gets the message that comes next
   one_visible_from,      // a member has one period from his first join on, not one for each
   edit_revives,          // an edit of a message that was taken back is taken, and brings it back
