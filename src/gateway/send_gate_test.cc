@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "core/decide.h"
+
 namespace tidemark {
 namespace {
 
