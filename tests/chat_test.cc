@@ -196,6 +196,7 @@ TEST_F(Chat, TakesBackAndSaysOtherwise) {
 
 TEST_F(Chat, ReactsToWhatOthersSaid) {
   ASSERT_EQ(chat("alice", "one\ntwo\n", {"--to", "bob"}).exit_code, 0);
+  chat("bob", "/to alice\n");  // holds what was said from now on
   const Finished bob = chat("bob", "/to alice\n/react yes\n/react no 1\n/unreact no 1\n/react\n");
   EXPECT_THAT(bob.out, AllOf(HasSubstr("reaction done alice_bob 2\n"), HasSubstr("reaction done alice_bob 1\n"),
                              HasSubstr("changed alice_bob 2 alice: two  yes 1*\n"),

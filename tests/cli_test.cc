@@ -87,7 +87,7 @@ TEST_F(Cli, ReactsAndShowsWhoDoes) {
   EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "bob").out, "alice_bob:1  reacted to\n");
   EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "bob").out, "alice_bob:1  is so already\n");
   EXPECT_EQ(run({"react", "alice_bob:1", "yes"}, "--from", "alice").out, "alice_bob:1  reacted to\n");
-  EXPECT_EQ(run({"reactions", "alice_bob:1"}, "--from", "bob").out, "alice  yes\nbob  yes\n");
+  EXPECT_EQ(run({"reactions", "alice_bob:1"}, "--from", "bob").out, "bob  yes\nalice  yes\n");
   EXPECT_EQ(run({"reactions", "alice_bob:1", "no"}, "--from", "bob").out, "");
   EXPECT_EQ(run({"react", "alice_bob:1", "yes", "--off"}, "--from", "alice").out,
             "alice_bob:1  no longer reacted to\n");

@@ -192,7 +192,7 @@ TEST_P(ServerLimits, UnacknowledgedPushesComeAgain) {
 
 // A client that stops reading costs the server a bounded queue, and others nothing.
 TEST_P(ServerLimits, WhoeverStopsReadingGetsAHint) {
-  serve();
+  serve({.settings = {"limits.inline_bytes=65536"}});  // what is pushed is as long as what is said
   WsClient a = device("a");
   WsClient stuck(server().port(), GetParam(), {.receive_buffer_bytes = 4'096});
   stuck.login(token("b"), {.device = "stuck"});

@@ -23,7 +23,7 @@ TM_IN_BOTH_DIALECTS(Reactions);
 TEST_P(Reactions, ReachAllDevicesAndStandInTheRow) {
   const std::string id = chat("a", "b");
   WsClient a = device("a");
-  WsClient b = device("b");
+  WsClient b = device("b", Hello{.install = "one"});
   a.sent(user("b"), "lunch?");
   ASSERT_TRUE(b.wait_until([&] { return b.entries(id).contains(1); }));
   const pb::ServerFrame done = b.call(react(id, 1, "👍", 1));

@@ -67,6 +67,15 @@ std::vector<std::string> numbered(std::string_view name, int count) {
   return texts;
 }
 
+namespace {
+/// A page shows the front of a long body; the row by itself is whole.
+pb::Message whole_row(WsClient& client, const pb::Message& row) {
+  pb::ClientFrame frame;
+  frame.mutable_message()->set_message_id(row.message_id());
+  return client.call(frame).message();
+}
+}  // namespace
+
 std::vector<pb::Message> whole_history(WsClient& client, std::string_view conversation, std::uint32_t limit) {
   std::vector<pb::Message> rows;
   pb::HistoryRequest request;
@@ -75,6 +84,8 @@ std::vector<pb::Message> whole_history(WsClient& client, std::string_view conver
   for (int pages = 0; pages < 20'000; ++pages) {
     const pb::HistoryPage page = client.history(request);
     rows.insert(rows.begin(), page.messages().begin(), page.messages().end());
+    for (int i = 0; i < page.messages_size(); ++i)
+      if (page.messages(i).body().has_cut()) rows[static_cast<std::size_t>(i)] = whole_row(client, page.messages(i));
     if (page.end()) return rows;
     request.set_page_token(page.page_token());
     if (page.page_token().empty()) break;
