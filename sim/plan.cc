@@ -43,7 +43,7 @@ Plan draw_plan(Dice& dice) {
   limits.push_entries = dice.between(1, 10);
   limits.page_default = limits.page_max = 20;
   limits.sync_default = limits.sync_max = dice.between(5, 20);
-  limits.inline_bytes = dice.chance(500) ? 4'096 : dice.between(64, 200);
+  limits.inline_bytes = dice.chance(500) ? 4'096 : dice.between(256, 400);
   limits.hole_above = dice.between(3, 30);
   if (dice.chance(500)) limits.small_max = dice.between(2, 3);
   limits.unanswered_max = dice.between(1, 64);

@@ -225,7 +225,7 @@ TEST(Conformance, S99_ids_of_single_chats) {
 }
 
 TEST(Conformance, S151_largest_body) {
-  Scenario s;
+  Scenario s([](Plan& plan) { plan.config.limits.inline_bytes = 65'536; });
   Phone& b1 = s.phone("B1");
   Wire& wire = s.wire("A1");
   const std::size_t most = s.server().params().body_bytes_max;

@@ -75,7 +75,7 @@ std::optional<ConversationId> World::pick_conversation(const SimDevice& device) 
 
 std::string World::fresh_text(const UserId& user) {
   std::string text = numbered_text(user.value, ++texts_);
-  if (run_.dice.chance(250)) text.append(static_cast<std::size_t>(run_.dice.below(300)), '.');
+  if (run_.dice.chance(250)) text.append(static_cast<std::size_t>(run_.dice.below(600)), '.');
   return text;
 }
 

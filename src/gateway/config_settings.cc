@@ -192,7 +192,7 @@ std::vector<ConfigSetting> make_settings() {
       TM_LIMIT(recall_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may recall it; 0: at any time. "
                "Operators always may."),
       TM_LIMIT(edit_ms, 0, 31'536'000'000, TOO_LATE, "How long after a message its author may edit it; 0: at any time."),
-      TM_PLAIN(inline_bytes, 64, 8 * kMiB, "A body longer than this travels in pushes and pages as its front, with length and "
+      TM_PLAIN(inline_bytes, 256, 8 * kMiB, "A body longer than this travels in pushes and pages as its front, with length and "
                "hash; whoever wants all of it asks for it."),
       TM_LIMIT(reactions_per_user_max, 1, 100, LIMIT_REACHED, "Reactions of one user to one message."),
       TM_LIMIT(reactions_per_message_max, 1, 100, LIMIT_REACHED, "Different reactions to one message. Their numbers are "

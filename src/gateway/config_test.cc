@@ -230,7 +230,7 @@ TEST(Config, SettingsWithTheirNamesReachTheirMembers) {
     ASSERT_TRUE(apply_setting(config, setting, SettingValue(std::string(setting.name)), "here"));
     ++changed;
   }
-  EXPECT_EQ(changed, 8);
+  EXPECT_EQ(changed, 13);
   EXPECT_EQ(config.data + config.listen.host + config.tls.certificate + config.tls.key,
             "datalisten.hosttls.certificatetls.key");
   EXPECT_EQ(config.auth.audience + config.auth.issuer + config.auth.public_key + config.auth.jwks,
