@@ -2,6 +2,7 @@
 // in the commit that did it, and whoever asks again is told how things stand now.
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
+#include "core/group_rights.h"
 #include "core/mutation_parts.h"
 #include "core/session.h"
 
@@ -26,6 +27,11 @@ struct Again {
 
   Result<Reply> operator()(const MutateCommand& c) const {
     const ConversationId id = std::visit(ConversationOf{}, c.change);
+    if (id.empty()) {  // of the user himself
+      MutatedReply own;
+      own.mark = view.user(c.user).mark;
+      return own;
+    }
     Draft draft(view, context);
     MutatedReply reply = reply_of(draft, c.user, id);
     if (const auto target = view.entry(id, std::visit(TargetOf{}, c.change))) {
@@ -64,15 +70,16 @@ struct Again {
   Result<Reply> operator()(const auto& c) const {
     const Conversation* group = view.conversation(c.conversation);
     if (group == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-    GroupReply reply{*group, view.line(c.conversation).seq, true};
     const UserConversation* row = view.user_conversation(c.user, c.conversation);
-    // How the group goes on is no business of who was in it.
-    if (row != nullptr && !row->in_period()) {
-      reply.group.members.clear();
-      reply.group.mutes.clear();
-      reply.head = row->head_seq;
-    }
-    return reply;
+    if (row == nullptr || row->in_period() || saw_the_end(*group, *row))
+      return GroupReply{*group, view.line(c.conversation).seq, true};
+    // How the group goes on is no business of who was in it: not even what it is called by now.
+    GroupReply former;
+    former.group.id = group->id;
+    former.group.kind = group->kind;
+    former.head = row->head_seq;
+    former.duplicate = true;
+    return former;
   }
 
  private:
