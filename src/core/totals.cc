@@ -35,7 +35,9 @@ void put(TotalsMemory& memory, const ConversationId& id, const TotalsPart& part)
 
 std::uint32_t mentions_of(const Sight& sight) {
   const Mentioned found = mentioned(sight);
-  return found.count + (found.by_all ? 1 : 0);
+  // A message that names the user and means everybody counts once.
+  const bool named = std::ranges::find(sight.row.mentions, found.by_all) != sight.row.mentions.end();
+  return found.count + (found.by_all && !named ? 1 : 0);
 }
 
 Totals sum_of(const std::map<ConversationId, TotalsPart>& parts, std::int64_t now_ms) {

@@ -167,6 +167,20 @@ TEST(Conformance, S62_muted_conversations_are_counted_apart) {
   EXPECT_EQ(mentioned.muted_unread, 5u);
 }
 
+TEST(Totals, a_message_that_names_me_and_means_everybody_is_one_mention) {
+  EngineWorld world;
+  const Group group = make_group(world, "a", {"b"});
+  SendCommand both = world.message("b", group.id, "look");
+  both.mentions = {UserId("a")};
+  both.mention_all = true;
+  world.get<SentReply>(both);
+  EXPECT_EQ(fresh_totals(world, "a").mentions, 1u);
+  SendCommand all = world.message("b", group.id, "all");
+  all.mention_all = true;
+  world.get<SentReply>(all);
+  EXPECT_EQ(fresh_totals(world, "a").mentions, 2u);
+}
+
 TEST(Conformance, S63_a_mute_ends_at_its_server_time) {
   EngineWorld world;
   world.send("b", "a", "x");

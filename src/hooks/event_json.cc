@@ -8,12 +8,13 @@ namespace tidemark {
 namespace {
 
 void add_entry(View& view, const Event& event, v1::HookEvent& out) {
-  const auto entry = view.entry(event.conversation, event.seq);
+  auto entry = view.entry(event.conversation, event.seq);
   if (!entry) return;  // it is kept no more
+  const auto target = entry->target ? view.entry(event.conversation, entry->target) : std::nullopt;
+  // How somebody reacted to what was taken back is told no more.
+  if (target && target->dead()) entry->reaction.reset();
   to_pb(*entry, event.conversation, *out.mutable_entry());
-  if (!entry->target) return;
-  if (const auto target = view.entry(event.conversation, entry->target))
-    to_pb(*target, event.conversation, *out.mutable_message());
+  if (target) to_pb(*target, event.conversation, *out.mutable_message());
 }
 
 void add_device(View& view, const Event& event, v1::HookEvent& out) {
