@@ -24,6 +24,7 @@ struct SendFlags {
   std::uint64_t reply_to = 0;
   std::vector<std::string> mentions;
   bool mention_all = false;
+  std::string priority = {};
   bool conversation = false;
   bool json = false;
 };
@@ -45,6 +46,7 @@ std::string request_of(const SendFlags& flags) {
   field("client_msg_id", flags.id.empty() ? make_uuid_v7(clock.wall_ms(), dice) : flags.id);
   out += fmt::format(",\"client_time\":{}", clock.wall_ms());
   if (flags.reply_to != 0) out += fmt::format(",\"reply_to\":{}", flags.reply_to);
+  if (!flags.priority.empty()) field("priority", flags.priority);
   if (flags.mention_all) out += ",\"mention_all\":true";
   if (!flags.mentions.empty()) {
     out += ",\"mentions\":[";
@@ -91,6 +93,9 @@ void add_send(CLI::App& app, Run& chosen) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--mention-all", flags->mention_all, "Everybody in the conversation is meant");
+  command->add_option("--priority", flags->priority, "high overtakes other conversations, low may wait [normal]")
+      ->check(CLI::IsMember({"high", "normal", "low"}))
+      ->type_name("PRIORITY");
   command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
   command->add_flag("--json", flags->json, "Print the server's answer as it is");
   command->callback([flags, &chosen] { chosen = [flags] { return run_send(*flags); }; });

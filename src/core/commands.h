@@ -30,6 +30,7 @@ struct SendCommand {
   bool mention_all = false;
   bool system = false;               // nobody's: it has no sender, and goes where it is sent
   std::optional<Digest> given = {};  // content_of() what the sender gave, where a hook has amended the body
+  std::string level = {};            // of the sender, as his token says
 };
 
 struct ReadCommand {

@@ -21,6 +21,9 @@ struct DevicePolicy {
   std::size_t ended_kept = 50;  // devices without a session that are still known
 };
 
+/// From which level on users may do something; admin: none of them. The application's server may in any case.
+enum class Granted : std::uint8_t { everyone = 0, paid, vip, admin };
+
 struct CoreParams {
   // Sending (design, section 5).
   std::int64_t dedup_accept_ms = 23 * kHourMs;    // the oldest id time accepted
@@ -47,6 +50,10 @@ struct CoreParams {
   std::size_t setting_bytes_max = 4'096;
   std::size_t blocked_max = 1'000;
   std::size_t import_max = 1'000;  // messages imported at once
+  // Priorities (design, section 11).
+  Granted high_priority = Granted::everyone;  // who may send with it
+  Granted low_priority = Granted::everyone;
+  std::size_t high_marks_max = 8;  // conversations of a user that can come first when he returns
   // Groups.
   std::size_t small_max = 200;      // members of a group whose messages touch the index of each of them
   std::size_t large_max = 200'000;  // members of any group

@@ -82,6 +82,7 @@ enum class Mode : std::uint8_t { delta = 1, reset, rollback };
 
 struct SyncPage {
   Mode mode = Mode::delta;
+  std::vector<Change> extras;       // from further down: what has unread messages of high priority
   std::vector<Change> changes;      // newest first; bodies "all": by conversation
   std::vector<UserObject> objects;  // newest first; bodies "all": on the last page of a run
   Mark after;                       // covers (after, to] of the index
@@ -169,6 +170,10 @@ struct ConversationList {
   ConversationId next_conversation;
 };
 
+/// What a push item holds of a change. An entry of high priority may leave ahead of its place in the index, and its
+/// index part at its place.
+enum class ItemPart : std::uint8_t { whole = 0, entry, index };
+
 /// One item of a push, for one receiver; the entry is shared by all of them.
 struct PushItem {
   Mark index_after;
@@ -181,6 +186,8 @@ struct PushItem {
   std::shared_ptr<const std::vector<UserObject>> objects;  // null: none changed
   ConversationId conversation;
   std::shared_ptr<const Entry> entry;  // interval (entry.seq - 1, entry.seq]; null: only the state changed
+  ItemPart part = ItemPart::whole;
+  Seq told = {};  // part index: the entry that came ahead
 };
 
 }  // namespace tidemark

@@ -1,5 +1,6 @@
 // Sending once (design, section 5).
 #include <algorithm>
+#include <array>
 
 #include "base/codec.h"
 #include "core/body.h"
@@ -99,6 +100,30 @@ Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, con
   return {};
 }
 
+/// free: 0, paid: 1, vip: 2
+int rank_of(std::string_view level) {
+  return level == "vip" ? 2 : level == "paid" ? 1 : 0;
+}
+
+Result<void> check_priority(View& view, const SendCommand& command, const CoreParams& params) {
+  if (command.priority == Priority::normal || command.admin) return {};
+  const Granted granted = command.priority == Priority::high ? params.high_priority : params.low_priority;
+  const std::string level = view.user(command.sender).level;
+  if (rank_of(level.empty() ? command.level : level) >= static_cast<int>(granted)) return {};
+  constexpr std::array<std::string_view, 4> kWho{"everyone", "level paid", "level vip", "admin tokens"};
+  return fail(ErrorCode::FORBIDDEN, "priority",
+              "This priority is for " + std::string(kWho.at(static_cast<std::size_t>(granted))) + "; send as normal.");
+}
+
+/// What the user's next sync brings before all else.
+void note_high(Draft& draft, const UserId& user, const ConversationId& id, Seq seq) {
+  std::vector<HighMark>& marks = draft.edit_user(user).high_marks;
+  std::erase_if(marks, [&](const HighMark& mark) { return mark.conversation == id; });
+  const std::size_t most = draft.context().params.high_marks_max;
+  if (marks.size() >= most) marks.erase(marks.begin(), marks.end() - static_cast<std::ptrdiff_t>(most - 1));
+  marks.push_back({id, seq});
+}
+
 /// Whoever names himself knows.
 bool mentions(const Entry& entry, const UserId& user) {
   return user != entry.sender && std::ranges::find(entry.mentions, user) != entry.mentions.end();
@@ -127,6 +152,7 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
   }
   receiver.mentioned = mentions(entry, member.user);
   if (receiver.mentioned) note_mention(row, entry.seq);
+  if (entry.priority == Priority::high && member.user != entry.sender) note_high(draft, member.user, id, entry.seq);
   if (comes_back) settle_floor(draft, member.user, draft.line(id), row);
   const bool counted = !self_chat && unread_may_be_inexact(row, draft.line(id), params);
   if (!receiver.summary && (comes_back || counted)) draft.add_summary(receiver, id);
@@ -257,6 +283,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   if (!command.system) {
     TM_ASSIGN(conversation, writable_for_sender(draft, command, id, parsed));
   }
+  TM_TRY(check_priority(draft, command, context.params));
   TM_TRY(check_reply(draft, command, id));
   TM_TRY(check_mentions(draft, command, *conversation, context.params));
 

@@ -7,6 +7,7 @@
 #include "core/read_parts.h"
 #include "core/reads.h"
 #include "core/sync_run.h"
+#include "core/unread.h"
 #include "core/visibility.h"
 
 namespace tidemark {
@@ -104,6 +105,26 @@ std::uint64_t weight_of(const UserObject& object) {
   return draft != nullptr ? kAboutBytes + draft->body.text.size() + draft->body.data.size() : kAboutBytes;
 }
 
+/// Conversations from further down that have unread messages of high priority, once for a run, and at most as heavy as
+/// half a page.
+std::vector<Change> extras_of(const SyncRun& run, const SyncPage& page) {
+  std::vector<Change> extras;
+  std::uint64_t bytes = 0;
+  const UserHead head = run.view.user(run.query.user);
+  for (auto mark = head.high_marks.rbegin(); mark != head.high_marks.rend(); ++mark) {
+    const UserConversation* row = run.view.user_conversation(run.query.user, mark->conversation);
+    if (row == nullptr || row->removed || row->mark() <= run.low || row->mark() > page.after) continue;
+    if (mark->seq <= floor_of(*row) || !visible({run.view, run.query.user, *row}, mark->seq)) continue;
+    const std::optional<Entry> entry = run.view.entry(row->conversation, mark->seq);
+    if (!entry || entry->dead()) continue;
+    Change extra = change_of(run.view, run.params, run.query.user, *row);
+    if (run.query.bodies == Bodies::recent) bytes += add_recent(run, *row, extra);
+    if (!extras.empty() && bytes > run.bytes / 2) break;
+    extras.push_back(std::move(extra));
+  }
+  return extras;
+}
+
 SyncPage descent_page(const SyncRun& run) {
   SyncPage page = page_of(run);
   page.after = run.low;
@@ -136,6 +157,7 @@ SyncPage descent_page(const SyncRun& run) {
     else
       page.changes.push_back(std::move(*change)), ++row;
   }
+  if (!run.query.p0 && page.after > run.low) page.extras = extras_of(run, page);
   page.more = page.after > run.low || run.head > run.p0;
   if (planted(Fault::snapshot_by_activity)) page.next.mark = run.head;
   return page;

@@ -249,6 +249,13 @@ struct UserConversation {
   bool operator==(const UserConversation&) const = default;
 };
 
+/// The last message of high priority that a conversation had for a user.
+struct HighMark {
+  ConversationId conversation;
+  Seq seq;
+  bool operator==(const HighMark&) const = default;
+};
+
 /// Where a user's index stands, and what holds for him as a whole.
 struct UserHead {
   Mark mark;
@@ -263,7 +270,8 @@ struct UserHead {
   // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
   std::int64_t logged_out_at = 0;
   std::int64_t forgotten_at = 0;
-  std::int64_t deleted_at = 0;  // his id is never used again
+  std::int64_t deleted_at = 0;       // his id is never used again
+  std::vector<HighMark> high_marks;  // of the conversations that were the last to have one, oldest first
   bool exists() const { return created_at != 0; }
   bool retired() const { return deleted_at != 0; }
   bool operator==(const UserHead&) const = default;

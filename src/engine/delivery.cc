@@ -145,7 +145,8 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
     }
   }
   for (const SessionId id : offered)
-    if (const auto found = sessions_.find(id); found != sessions_.end()) flush(*found->second, now_ms);
+    if (const auto found = sessions_.find(id); found != sessions_.end() && !waits_for_company(*found->second, now_ms))
+      flush(*found->second, now_ms);
 }
 
 void Delivery::forget(const Notice& notice) {
@@ -331,25 +332,61 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
     if (session.pending.size() >= options_.push_entries || session.pending_bytes >= options_.push_bytes) hint(session);
     return;
   }
-  std::size_t count = 0;
-  for (std::size_t bytes = 0; count < session.pending.size() && count < options_.push_entries; ++count) {
-    bytes += session.pending[count].size_bytes;
-    if (bytes > options_.push_bytes && count > 0) break;
-  }
-  const bool waiting =
-      session.position > std::max(session.acknowledged, session.unacknowledged_from) && session.waiting_since_ms != 0;
+  const bool low_waits = session.low_since_ms == 0 || now_ms - session.low_since_ms < options_.low_wait_ms;
+  session.low_since_ms = 0;
   const bool expects_ack = session.position > std::max(session.acknowledged, session.unacknowledged_from);
-  if (expects_ack && !waiting) session.waiting_since_ms = now_ms;
+  if (expects_ack && session.waiting_since_ms == 0) session.waiting_since_ms = now_ms;
   const std::vector<PushRef> items = std::move(session.pending);
   session.pending.clear();
   session.pending_bytes = 0;
-  port_.push(session.id, std::span(items).first(count));
-  if (count == items.size()) return;
-  const auto left = std::span(items).subspan(count);
+  const std::size_t begun = push_ordered(session, items, low_waits);
+  if (begun == items.size()) return;
+  const auto left = std::span(items).subspan(begun);
   const auto next = std::ranges::find_if(left, [](const PushRef& ref) { return bool(ref.item.index_to); });
   if (next != left.end()) session.position = next->item.index_after;
-  session.missed = session.missed || std::ranges::any_of(left, [](const PushRef& ref) { return !ref.item.index_to; });
   hint(session);
+}
+
+std::size_t Delivery::push_ordered(Session& session, const std::vector<PushRef>& items, bool low_waits) {
+  const PushBudget budget{options_.push_entries, options_.push_bytes, low_waits};
+  if (any_priority(items)) {
+    const PushOrder order = ordered(items, budget);
+    for (const auto* part : {&order.first, &order.rest})
+      if (!part->empty()) push(session, *part);
+    session.missed = session.missed || order.left_entries;
+    return order.begun;
+  }
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < items.size() && count < budget.entries; ++count) {
+    bytes += items[count].size_bytes;
+    if (bytes > budget.bytes && count > 0) break;
+  }
+  push(session, std::span(items).first(count));
+  const auto left = std::span(items).subspan(count);
+  session.missed = session.missed || std::ranges::any_of(left, [](const PushRef& ref) { return !ref.item.index_to; });
+  return count;
+}
+
+void Delivery::push(const Session& session, std::span<const PushRef> items) {
+  pushed_ += items.size();
+  port_.push(session.id, items);
+}
+
+bool Delivery::waits_for_company(Session& session, std::int64_t now_ms) const {
+  if (!all_low(session.pending) || session.pending.size() >= options_.push_entries ||
+      session.pending_bytes >= options_.push_bytes)
+    return false;
+  if (session.low_since_ms == 0) session.low_since_ms = now_ms;
+  return now_ms - session.low_since_ms < options_.low_wait_ms;
+}
+
+/// Messages of low priority that nothing else came to take along.
+void Delivery::flush_low(std::int64_t now_ms) {
+  constexpr std::int64_t kTickMs = 1'000;
+  for (const auto& [id, session] : sessions_) {
+    if (session->low_since_ms == 0 || session->pending.empty()) continue;
+    if (!busy_ || now_ms - session->low_since_ms + kTickMs > options_.low_wait_ms) flush(*session, now_ms);
+  }
 }
 
 void Delivery::disarm(Session& session) {
@@ -360,6 +397,8 @@ void Delivery::disarm(Session& session) {
   session.pending_bytes = 0;
   session.waiting_since_ms = 0;
   session.pushed_again = 0;
+  session.low_since_ms = 0;
+  session.ahead.clear();
 }
 
 void Delivery::hint(Session& session) {
@@ -382,6 +421,14 @@ void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::ui
   session.acknowledged = taken;
   session.pushed_again = 0;
   session.waiting_since_ms = session.armed && session.acknowledged < session.position ? now_ms : 0;
+}
+
+void Delivery::acknowledge_ahead(SessionId id, std::vector<KnownHead> entries) {
+  constexpr std::size_t kMost = 16;
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  if (entries.size() > kMost) entries.resize(kMost);
+  found->second->ahead = std::move(entries);
 }
 
 void Delivery::pulling(SessionId id) {
@@ -415,7 +462,11 @@ void Delivery::push_again(Session& session, std::int64_t now_ms) {
   for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item.index_to;
   session.pending.clear();
   session.pending_bytes = 0;
-  port_.push(session.id, *items);
+  for (PushRef& ref : *items)
+    if (ref.shared && std::ranges::find(session.ahead, KnownHead{ref.item.conversation, ref.shared->entry->seq}) !=
+                          session.ahead.end())
+      ref = index_part(std::move(ref));
+  push(session, *items);
 }
 
 void Delivery::tick(std::int64_t now_ms) {
@@ -433,6 +484,8 @@ void Delivery::tick(std::int64_t now_ms) {
     detach(id, now_ms);
     port_.end(id, LinkEnd::unacknowledged);
   }
+  busy_ = std::exchange(pushed_, 0) >= options_.busy_pushes_per_second;
+  flush_low(now_ms);
   tell_heads();
   std::erase_if(users_, [&](const auto& each) {
     User& user = *each.second;

@@ -4,7 +4,6 @@
 // One thread; no I/O: what it decides goes through the port.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -16,24 +15,11 @@
 #include <vector>
 
 #include "core/commands.h"
-#include "core/results.h"
+#include "engine/push_order.h"
 
 namespace tidemark {
 
 using SessionId = std::uint64_t;
-
-/// What all receivers of an entry share, with room for its encoded form in each dialect (filled by the gateway).
-struct SharedEntry {
-  ConversationId conversation;
-  std::shared_ptr<const Entry> entry;
-  std::array<std::string, 2> encoded;
-};
-
-struct PushRef {
-  PushItem item;
-  std::shared_ptr<SharedEntry> shared;  // null: only the receiver's state changed
-  std::size_t size_bytes = 0;           // about what it takes on the wire
-};
 
 enum class LinkEnd : std::uint8_t { replaced, unacknowledged };
 
@@ -56,8 +42,10 @@ struct DeliveryOptions {
   std::size_t inline_bytes = 4'096;  // longer bodies are cut (core/slim.h)
   std::int64_t again_ms = 10'000;    // an entry not acknowledged for so long is pushed again
   int again_max = 3;
-  std::int64_t linger_ms = 60'000;  // the recent changes of a user without links are kept so long
-  std::size_t heads_entries = 50;   // groups in one notice
+  std::int64_t low_wait_ms = 5'000;             // the longest that messages of low priority wait for company
+  std::size_t busy_pushes_per_second = 20'000;  // from here on they wait so long; else for the next tick
+  std::int64_t linger_ms = 60'000;              // the recent changes of a user without links are kept so long
+  std::size_t heads_entries = 50;               // groups in one notice
   std::int64_t spread_max_ms = 30'000;
   std::size_t asking_per_second = 4'000;  // devices that are told at once are to ask so many a second
 };
@@ -87,6 +75,8 @@ class Delivery {
   }
   /// Cumulative. `round`: of the cursor that says so, 0 where only the mark was told.
   void acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round = 0);
+  /// Entries above the mark that came ahead of their place: they are not pushed again.
+  void acknowledge_ahead(SessionId id, std::vector<KnownHead> entries);
   /// A sync request stops pushing until an answer reaches the head.
   void pulling(SessionId id);
   /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
@@ -143,6 +133,8 @@ class Delivery {
     std::vector<ConversationId> open;  // large or not
     std::vector<PushRef> pending;
     std::size_t pending_bytes = 0;
+    std::int64_t low_since_ms = 0;  // nothing but messages of low priority is pending, since then; 0: not so
+    std::vector<KnownHead> ahead;   // entries acknowledged ahead of their place
   };
   struct User {
     UserId id;
@@ -176,9 +168,15 @@ class Delivery {
   /// The recent changes in (after, head], or nothing when they are not all kept.
   std::optional<std::vector<PushRef>> recent_after(const User& user, Mark after) const;
   void offer(Session& session, const PushRef& ref);
+  /// Whether what waits can wait for company.
+  bool waits_for_company(Session& session, std::int64_t now_ms) const;
+  void flush_low(std::int64_t now_ms);
   void flush(Session& session, std::int64_t now_ms);
+  /// Pushes what fits; returns the first of `items` that has not left whole.
+  std::size_t push_ordered(Session& session, const std::vector<PushRef>& items, bool low_waits);
   void disarm(Session& session);
   void hint(Session& session);
+  void push(const Session& session, std::span<const PushRef> items);
   void push_again(Session& session, std::int64_t now_ms);
 
   DeliveryPort& port_;
@@ -186,6 +184,8 @@ class Delivery {
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<UserId, std::unique_ptr<User>> users_;
   std::map<ConversationId, Group> groups_;
+  std::size_t pushed_ = 0;  // since the last tick
+  bool busy_ = false;
 };
 
 }  // namespace tidemark

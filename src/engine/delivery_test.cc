@@ -45,7 +45,7 @@ class DeliveryTest : public testing::Test {
     delivery_.attach({session, UserId("B"), DeviceId(device), login, Mark(cursor)}, now_);
   }
   /// `count` messages to B, in one round.
-  void messages(int count, std::size_t text_bytes = 10) {
+  void messages(int count, std::size_t text_bytes = 10, Priority priority = Priority::normal) {
     std::vector<Notice> notices;
     for (int i = 0; i < count; ++i) {
       auto entry = std::make_shared<Entry>();
@@ -53,10 +53,26 @@ class DeliveryTest : public testing::Test {
       entry->sender = UserId("A");
       entry->client_msg_id = "secret";
       entry->body.text = std::string(text_bytes, 'x');
+      entry->priority = priority;
       notices.push_back({ConversationId("A_B"), entry, 1, {{UserId("B"), Mark(head_), Mark(head_ + 1), 0, false, {}}}});
       ++head_;
     }
     delivery_.publish(notices, now_);
+  }
+  /// Twenty messages of A_B wait for the socket, and one of high priority of C_B behind them; then it takes all.
+  void overtake() {
+    port_.blocked_sessions[1] = true;
+    messages(20);
+    auto entry = std::make_shared<Entry>();
+    entry->seq = Seq(1);
+    entry->sender = UserId("C");
+    entry->body.text = "urgent";
+    entry->priority = Priority::high;
+    delivery_.publish({{ConversationId("C_B"), entry, 1, {{UserId("B"), Mark(head_), Mark(head_ + 1), 0, false, {}}}}},
+                      now_);
+    ++head_;
+    port_.blocked_sessions.clear();
+    delivery_.unblocked(1, now_);
   }
   std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
     std::vector<std::uint64_t> numbers;
@@ -68,6 +84,7 @@ class DeliveryTest : public testing::Test {
   Delivery delivery_{port_, {}};
   std::int64_t now_ = 1'000;
   std::uint64_t head_ = 0;
+  std::uint64_t others_ = 0;  // D's head
 };
 using DeliveryConformance = DeliveryTest;
 
@@ -173,6 +190,91 @@ TEST_F(DeliveryTest, an_acknowledged_link_is_left_alone) {
   for (int i = 0; i < 100; ++i) delivery_.tick(now_ += 10'000);
   EXPECT_TRUE(port_.pushed[1].empty());
   EXPECT_FALSE(port_.ended.contains(1));
+}
+
+TEST_F(DeliveryTest, an_entry_that_overtakes_comes_without_its_index_part_which_follows) {
+  attach(1, "B1", 0);
+  overtake();
+  ASSERT_EQ(port_.pushed[1].size(), 22u);
+  EXPECT_EQ(port_.texts[1].front(), "urgent");
+  EXPECT_EQ(port_.pushed[1].front(), 0u) << "it says nothing of the index";
+  EXPECT_EQ(port_.texts[1].back(), "");
+  EXPECT_EQ(std::vector(port_.pushed[1].begin() + 1, port_.pushed[1].end()), range(1, 21));
+  EXPECT_EQ(port_.frames[1], 2) << "it waits for nothing";
+}
+
+TEST_F(DeliveryTest, an_entry_acknowledged_ahead_is_not_pushed_again_but_its_index_part_is) {
+  attach(1, "B1", 0);
+  overtake();
+  delivery_.acknowledge(1, Mark(5), now_);
+  delivery_.acknowledge_ahead(1, {{ConversationId("C_B"), Seq(1)}});
+  port_.pushed.clear();
+  port_.texts.clear();
+  delivery_.tick(now_ += 10'000);
+  EXPECT_EQ(port_.pushed[1], range(6, 21));
+  EXPECT_EQ(std::ranges::count(port_.texts[1], "urgent"), 0);
+}
+
+TEST_F(DeliveryTest, an_entry_that_was_not_acknowledged_is_pushed_again_whole) {
+  attach(1, "B1", 0);
+  overtake();
+  delivery_.acknowledge(1, Mark(5), now_);
+  port_.pushed.clear();
+  port_.texts.clear();
+  delivery_.tick(now_ += 10'000);
+  EXPECT_EQ(std::ranges::count(port_.texts[1], "urgent"), 1);
+}
+
+TEST_F(DeliveryTest, low_waits_for_company_until_the_next_tick) {
+  attach(1, "B1", 0);
+  messages(2, 10, Priority::low);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  messages(1);
+  EXPECT_EQ(port_.pushed[1], range(1, 3)) << "it goes along with what comes";
+  messages(1, 10, Priority::low);
+  delivery_.tick(now_ += 1'000);
+  EXPECT_EQ(port_.pushed[1], range(1, 4)) << "nobody is kept waiting by it";
+}
+
+TEST_F(DeliveryTest, a_busy_server_keeps_low_waiting_but_not_for_more_than_five_seconds) {
+  attach(1, "B1", 0);
+  attach(2, "B2", 0);
+  std::int64_t waited = 0;
+  messages(1, 10, Priority::low);
+  const auto second_device = [&] { return port_.pushed[2].size(); };
+  EXPECT_EQ(second_device(), 0u);
+  while (second_device() == 0 && waited < 60'000) {
+    // To somebody else, so many that the server is busy.
+    LoginReply login;
+    login.head.mark = Mark(0);
+    if (waited == 0) delivery_.attach({3, UserId("D"), DeviceId("D1"), login, Mark(0)}, now_);
+    std::vector<Notice> notices;
+    for (std::uint64_t i = 0; i < 21'000; ++i) {
+      auto entry = std::make_shared<Entry>();
+      entry->seq = Seq(others_ + 1);
+      entry->sender = UserId("A");
+      notices.push_back(
+          {ConversationId("A_D"), entry, 1, {{UserId("D"), Mark(others_), Mark(others_ + 1), 0, false, {}}}});
+      ++others_;
+      if (i % 40 == 39) {
+        delivery_.publish(notices, now_);
+        delivery_.acknowledge(3, Mark(others_), now_);
+        notices.clear();
+      }
+    }
+    delivery_.tick(now_ += 1'000);
+    waited += 1'000;
+  }
+  EXPECT_GE(waited, 3'000);
+  EXPECT_LE(waited, 5'000);
+}
+
+TEST_F(DeliveryTest, low_without_end_fills_a_push_and_leaves) {
+  attach(1, "B1", 0);
+  messages(49, 10, Priority::low);
+  EXPECT_TRUE(port_.pushed[1].empty());
+  messages(1, 10, Priority::low);
+  EXPECT_EQ(port_.pushed[1], range(1, 50));
 }
 
 TEST_F(DeliveryTest, a_new_link_of_a_device_replaces_the_old_one) {

@@ -58,6 +58,12 @@ struct PresenceConfig {
   bool operator==(const PresenceConfig&) const = default;
 };
 
+struct PriorityConfig {
+  Granted high = Granted::everyone;
+  Granted low = Granted::everyone;
+  bool operator==(const PriorityConfig&) const = default;
+};
+
 struct StoreConfig {
   std::int64_t cache_bytes = 134'217'728;
   std::int64_t write_buffer_bytes = 67'108'864;
@@ -115,6 +121,7 @@ struct Config {
   AuthConfig auth = {};
   DevicesConfig devices = {};
   PresenceConfig presence = {};
+  PriorityConfig priority = {};
   HooksConfig hooks = {};
   StoreConfig store = {};
   ThreadsConfig threads = {};

@@ -124,6 +124,12 @@ std::vector<ConfigSetting> make_settings() {
       TM_YES_NO(presence.online, "Whether users may see who of those with whom they have a single chat is online."),
       TM_YES_NO(presence.last_seen, "Whether they also see when somebody who is offline was there last."),
 
+      TM_CHOICE(priority.high, "Who may send messages of high priority, which overtake those of other conversations: "
+                "everyone, users of level paid or vip and above, or the application alone (admin).", "everyone", "paid",
+                "vip", "admin"),
+      TM_CHOICE(priority.low, "The same for low priority: messages that may wait up to five seconds.", "everyone", "paid",
+                "vip", "admin"),
+
       TM_TEXT(hooks.url, 0, "Where the application is told of what happens, by POST: http:// or https:// and what follows. "
               "Empty: it is not told."),
       TM_TEXT(hooks.secret, 0, "What the requests are signed with, 16 bytes or more; the application has it too. Empty: the "

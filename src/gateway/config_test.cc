@@ -283,6 +283,12 @@ TEST(Config, TheExplainedFileMeansTheDefaultsAndNamesEverySetting) {
   EXPECT_LE(longest, 100u);
 }
 
+/// Characters at the edges of the parser's tables, where white space is looked for and none is.
+TEST(Config, BareCharactersOfAnyScriptAreAnswered) {
+  for (const std::string_view bare : {"\u00b6", "ö = 1", "。", "\u3001", "\u1681", "\u2010", "\ufefe", "\U0001f600"})
+    EXPECT_FALSE(load_text(std::string(bare))) << bare;
+}
+
 RC_GTEST_PROP(Config, AnyTextIsAnswered, (const std::string& text)) {
   static_cast<void>(load_overrides({text, "listen.port=" + text}));
   static_cast<void>(load_environment({{"TIDEMARK_" + text, text}, {"TIDEMARK_LOG_LEVEL", text}}));

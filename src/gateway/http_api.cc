@@ -212,6 +212,7 @@ Result<Caller> HttpApi::caller_of(const HttpRequest& request, bool admin) const 
   Caller caller{.user = principal.user,
                 .device = principal.device,
                 .admin = admin,
+                .level = principal.level,
                 .token_issued_at = principal.issued_at_ms,
                 .token_of_device = !principal.device.empty()};
   if (caller.device.empty())

@@ -29,16 +29,19 @@ bool takes_away(const Notice& notice) {
 
 void NotifyDesk::published(const std::vector<Notice>& notices) {
   const std::int64_t now_ms = links_.now_ms();
+  bool urgent = false;
   for (const Notice& notice : notices) {
     const bool message = notice.entry && notice.entry->countable();
     if (!message && !takes_away(notice)) continue;
+    urgent = urgent || (message && notice.entry->priority == Priority::high);
     for (const Receiver& receiver : notice.receivers) {
       if (message && notice.entry->sender != receiver.user)
-        notifier_.message(receiver.user, receiver.to, links_.online(receiver.user), now_ms);
+        notifier_.message(receiver.user, receiver.to, links_.online(receiver.user), now_ms, notice.entry->priority);
       else if (!message && (notice.entry || receiver.summary))
         notifier_.changed(receiver.user, now_ms);
     }
   }
+  if (urgent) tick();
 }
 
 void NotifyDesk::missed(const std::vector<NotifySender::Missed>& users) {

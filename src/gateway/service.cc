@@ -476,6 +476,7 @@ void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer 
   command->sender = caller.admin ? UserId(request.send().sender()) : caller.user;
   command->device = caller.device;
   command->admin = caller.admin;
+  command->level = caller.level;
   // What the application sends itself it is not asked about.
   if (gate_ && !caller.admin) return send_asked(caller, std::move(*command), std::move(answer));
   submit(caller, std::move(*command), std::move(answer));

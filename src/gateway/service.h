@@ -34,6 +34,7 @@ struct Caller {
   DeviceId device;
   InstallId install = {};
   bool admin = false;
+  std::string level = {};                        // as the token says
   std::optional<std::uint64_t> generation = {};  // of the link's session; nothing: HTTP
   SessionId link = 0;                            // 0: HTTP
   std::int64_t token_issued_at = 0;

@@ -26,6 +26,8 @@ CoreParams core_params(const Config& config) {
   params.mentions_max = size(limits.mentions_max);
   params.read_on_send = config.read_on_send;
   params.users_registered = config.users == UsersPolicy::registered;
+  params.high_priority = config.priority.high;
+  params.low_priority = config.priority.low;
   params.delete_max = size(limits.delete_max);
   params.settings_max = size(limits.settings_max);
   params.setting_bytes_max = size(limits.setting_bytes_max);

@@ -80,7 +80,7 @@ void WsLink::on_frame(std::unique_ptr<pb::ClientFrame> frame) {
     return end(kClosePolicy, error_info(ErrorCode::HELLO_REQUIRED).name);
   }
   // Between hello and welcome requests wait in their order.
-  if (frame->has_ack()) return links_.delivery().acknowledge(id_, Mark(frame->ack().mark()), links_.now_ms());
+  if (frame->has_ack()) return acknowledge(frame->ack());
   if (frame->has_heartbeat()) return heartbeat(*frame);
   if (frame->has_foreground()) return set_foreground(*frame);
   if (!waiting_) waiting_ = std::make_unique<std::deque<std::unique_ptr<pb::ClientFrame>>>();
@@ -134,7 +134,11 @@ void WsLink::hello(const pb::ClientFrame& frame) {
   if (auto admitted = links_.admit_login(principal->user, login->device); !admitted) return refuse(admitted.error());
   state_ = State::logging_in;
   foreground_ = !request.background();
-  caller_ = {.user = principal->user, .device = login->device, .install = login->install, .link = id_};
+  caller_ = {.user = principal->user,
+             .device = login->device,
+             .install = login->install,
+             .level = principal->level,
+             .link = id_};
   links_.joined(*this);
   expires_ms_ = principal->expires_at_ms;
   links_.service().engine().submit(
@@ -237,6 +241,11 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
   }
 }
 
+void WsLink::acknowledge(const pb::AckRequest& ack) {
+  links_.delivery().acknowledge(id_, Mark(ack.mark()), links_.now_ms());
+  if (ack.ahead_size() > 0) links_.delivery().acknowledge_ahead(id_, ahead_from(ack));
+}
+
 void WsLink::acknowledge_cursor(const pb::Cursor& cursor) {
   const auto held = cursor_from(cursor);
   if (held && held->epoch == epoch_) links_.delivery().acknowledge(id_, held->mark, links_.now_ms(), held->round);
@@ -300,17 +309,22 @@ void WsLink::push(std::span<const PushRef> items) {
   std::vector<pb::PushItem> headers(items.size());
   std::vector<PushPart> parts;
   parts.reserve(items.size());
+  std::deque<std::string> places;
   for (std::size_t i = 0; i < items.size(); ++i) {
     header_to_pb(items[i].item, headers[i]);
     std::string_view shared;
-    if (SharedEntry* entry = items[i].shared.get()) {
+    if (items[i].item.part == ItemPart::index) {
+      const std::uint64_t seq = items[i].item.told.value;
+      shared =
+          places.emplace_back(encode_shared_entry(dialect_, items[i].item.conversation.value, seq - 1, seq, nullptr));
+    } else if (SharedEntry* entry = items[i].shared.get()) {
       std::string& encoded = entry->encoded[static_cast<std::size_t>(dialect_)];
       if (encoded.empty()) {
         pb::Message message;
         to_pb(*entry->entry, entry->conversation, message);
         message.clear_client_msg_id();  // known to the sender's devices alone, from their headers
         const std::uint64_t seq = entry->entry->seq.value;
-        encoded = encode_shared_entry(dialect_, entry->conversation.value, seq - 1, seq, message);
+        encoded = encode_shared_entry(dialect_, entry->conversation.value, seq - 1, seq, &message);
       }
       shared = encoded;
     }

@@ -12,6 +12,10 @@
 #include "wire/dialect.h"
 #include "wire/websocket.h"
 
+namespace tidemark::v1 {
+class AckRequest;
+}
+
 namespace tidemark {
 
 namespace v1 {
@@ -94,6 +98,7 @@ class WsLink final {
   void send_payload(std::string_view payload);
   void end(std::uint16_t close_code, std::string_view reason);
   DeviceSeenCommand note_seen();
+  void acknowledge(const pb::AckRequest& ack);
   void acknowledge_cursor(const pb::Cursor& cursor);
 
   LinkSocket& socket_;

@@ -13,11 +13,17 @@ Notifier::User* Notifier::user_of(const UserId& user) {
   return &users_[user];
 }
 
-void Notifier::message(const UserId& user, Mark mark, bool online, std::int64_t now_ms) {
+std::int64_t Notifier::wait_ms(bool online, Priority priority) const {
+  if (online) return options_.after_ms;
+  if (priority == Priority::high) return 0;
+  return priority == Priority::low ? options_.low_ms : options_.offline_ms;
+}
+
+void Notifier::message(const UserId& user, Mark mark, bool online, std::int64_t now_ms, Priority priority) {
   User* waiting = user_of(user);
   if (waiting == nullptr) return;
   waiting->newest = std::max(waiting->newest, mark);
-  waiting->newest_ms = now_ms + (online ? options_.after_ms : options_.offline_ms);
+  waiting->newest_ms = now_ms + wait_ms(online, priority);
   if (waiting->message_ms == 0) {
     waiting->oldest = mark;
     waiting->message_ms = waiting->newest_ms;

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "core/types.h"
 
 namespace tidemark {
 
 struct NotifierOptions {
   std::int64_t after_ms = 10'000;   // what a device has not acknowledged for so long
   std::int64_t offline_ms = 1'000;  // without a device: what comes so soon is told together
+  std::int64_t low_ms = 5'000;      // the same of low priority; of high it is told at once
   std::uint32_t tries = 8;
   std::int64_t retry_ms = 1'000;
   std::int64_t retry_max_ms = 60'000;
@@ -25,7 +27,7 @@ class Notifier {
   explicit Notifier(NotifierOptions options) : options_(options) {}
 
   /// A message moved the user's index to `mark`; `online`: a device of his is there to acknowledge it.
-  void message(const UserId& user, Mark mark, bool online, std::int64_t now_ms);
+  void message(const UserId& user, Mark mark, bool online, std::int64_t now_ms, Priority priority = Priority::normal);
   /// Something that he may have been told of has changed: what is no longer true is taken away.
   void changed(const UserId& user, std::int64_t now_ms);
 
@@ -60,6 +62,7 @@ class Notifier {
   /// Whether a message has waited long enough and has not arrived by itself.
   static bool message_due(User& user, Mark acknowledged, std::int64_t now_ms);
   User* user_of(const UserId& user);
+  std::int64_t wait_ms(bool online, Priority priority) const;
 
   const NotifierOptions options_;
   std::unordered_map<UserId, User> users_;

@@ -27,6 +27,30 @@ TEST_F(Notifying, WhoHasADeviceIsGivenTenSecondsAndWhoHasNoneOne) {
   ASSERT_EQ(due(10'000).size(), 1u);
 }
 
+TEST_F(Notifying, WhoHasNoDeviceIsToldOfHighAtOnceAndOfLowLater) {
+  notifier_.message(user_, Mark(5), false, 0, Priority::low);
+  notifier_.message(UserId("2"), Mark(7), false, 0, Priority::high);
+  const auto first = due(0);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].user.value, "2");
+  EXPECT_EQ(due(4'999).size(), 0u);
+  ASSERT_EQ(due(5'000).size(), 1u);
+}
+
+TEST_F(Notifying, LowGoesAlongWithWhatComesAfterIt) {
+  notifier_.message(user_, Mark(5), false, 0, Priority::low);
+  notifier_.message(user_, Mark(6), false, 100, Priority::high);
+  const auto turns = due(100);
+  ASSERT_EQ(turns.size(), 1u);
+  EXPECT_EQ(turns[0].up_to, Mark(6));
+}
+
+TEST_F(Notifying, ADeviceThatIsThereBringsHighItself) {
+  notifier_.message(user_, Mark(5), true, 0, Priority::high);
+  EXPECT_EQ(due(9'999).size(), 0u);
+  ASSERT_EQ(due(10'000).size(), 1u);
+}
+
 TEST_F(Notifying, WhatWasAcknowledgedInTimeNeedsNoTelling) {
   notifier_.message(user_, Mark(5), true, 0);
   has_ = Mark(5);

@@ -245,6 +245,11 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.svarint(head.logged_out_at);
   out.svarint(head.forgotten_at);
   out.svarint(head.deleted_at);
+  out.varint(head.high_marks.size());
+  for (const HighMark& mark : head.high_marks) {
+    out.string(mark.conversation.value);
+    out.varint(mark.seq.value);
+  }
 }
 
 UserHead get_head(ByteReader& in) {
@@ -261,6 +266,11 @@ UserHead get_head(ByteReader& in) {
   head.logged_out_at = in.svarint();
   head.forgotten_at = in.svarint();
   head.deleted_at = in.svarint();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    HighMark& mark = head.high_marks.emplace_back();
+    mark.conversation = ConversationId(in.string());
+    mark.seq = Seq(in.varint());
+  }
   return head;
 }
 

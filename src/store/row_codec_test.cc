@@ -100,9 +100,22 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
 
 RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
   UserRecord user;
-  user.head = {Mark(number()), *rc::gen::arbitrary<std::int64_t>(), 3, 17, text(), Mark(number()), 7, 5,
-               Mark(number())};
+  user.head = {Mark(number()),
+               *rc::gen::arbitrary<std::int64_t>(),
+               3,
+               17,
+               text(),
+               Mark(number()),
+               7,
+               5,
+               Mark(number()),
+               0,
+               0,
+               0,
+               {}};
   user.head.deleted_at = *rc::gen::arbitrary<std::int64_t>();
+  for (int i = *rc::gen::inRange(0, 8); i > 0; --i)
+    user.head.high_marks.push_back({ConversationId(text()), Seq(number())});
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) user.block.push_back({any_row(), Mark(number()), Mark(number())});
   RC_ASSERT(decode_user(encode(user)).value() == user);
   const UserConversation row = any_row();

@@ -424,10 +424,23 @@ Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
   return query;
 }
 
+namespace {
+
+std::vector<KnownHead> known_heads_from(const google::protobuf::RepeatedPtrField<pb::Head>& heads) {
+  std::vector<KnownHead> known;
+  for (const pb::Head& head : heads) known.push_back({ConversationId(head.conversation_id()), Seq(head.seq())});
+  return known;
+}
+
+}  // namespace
+
+std::vector<KnownHead> ahead_from(const pb::AckRequest& ack) {
+  return known_heads_from(ack.ahead());
+}
+
 HeadsQuery heads_from(const pb::HeadsRequest& request) {
   HeadsQuery query;
-  for (const pb::Head& head : request.heads())
-    query.known.push_back({ConversationId(head.conversation_id()), Seq(head.seq())});
+  query.known = known_heads_from(request.heads());
   query.after = ConversationId(request.after());
   query.through = ConversationId(request.through());
   query.only = request.only();
@@ -564,6 +577,7 @@ void to_pb(const Change& change, pb::Change& out) {
 void to_pb(const SyncPage& page, pb::SyncPage& out) {
   out.set_mode(to_pb(page.mode));
   for (const Change& change : page.changes) to_pb(change, *out.add_changes());
+  for (const Change& extra : page.extras) to_pb(extra, *out.add_extras());
   for (const UserObject& object : page.objects) to_pb(object, *out.add_objects());
   out.set_after(page.after.value);
   out.set_to(page.to.value);
@@ -745,6 +759,7 @@ void header_to_pb(const PushItem& item, pb::PushItem& out) {
   out.set_sort_time(item.sort_time);
   out.set_mentioned(item.mentioned);
   out.set_client_msg_id(item.client_msg_id);
+  out.set_part(static_cast<pb::ItemPart>(item.part));
   if (item.summary) to_pb(*item.summary, *out.mutable_summary());
   if (!item.objects) return;
   for (const UserObject& object : *item.objects) to_pb(object, *out.add_objects());

@@ -9,6 +9,7 @@
 
 namespace tidemark {
 namespace v1 {
+class AckRequest;
 class AddMembersRequest;
 class Body;
 class Change;
@@ -80,6 +81,8 @@ ConversationSyncQuery conversation_sync_from(const pb::ConversationSyncRequest& 
 std::vector<HeldLine> held_lines_from(const pb::JumpsRequest& request);
 /// Without the page token.
 ReactionsQuery reactions_from(const pb::ReactionsRequest& request);
+/// The entries that it acknowledges ahead of their place.
+std::vector<KnownHead> ahead_from(const pb::AckRequest& ack);
 HeadsQuery heads_from(const pb::HeadsRequest& request);
 /// A digest of large groups: 16 hex digits, or nothing for 0.
 Result<std::uint64_t> digest_from(const std::string& digits, std::string_view field);

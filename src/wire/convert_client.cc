@@ -20,6 +20,14 @@ Enum enum_from(int number) {
   return number >= 0 && number <= std::numeric_limits<std::uint8_t>::max() ? static_cast<Enum>(number) : Enum{};
 }
 
+void put_heads(const std::vector<KnownHead>& heads, google::protobuf::RepeatedPtrField<pb::Head>& out) {
+  for (const KnownHead& head : heads) {
+    pb::Head& made = *out.Add();
+    made.set_conversation_id(head.conversation.value);
+    made.set_seq(head.seq.value);
+  }
+}
+
 template <typename Enum>
 Enum known_or_first(int number, Enum last) {
   return number >= 0 && number <= static_cast<int>(last) ? static_cast<Enum>(number) : Enum{};
@@ -156,6 +164,7 @@ Answer answer_from(const pb::SyncPage& page) {
   made.page.mode = mode_from(page.mode());
   made.page.changes.reserve(static_cast<std::size_t>(page.changes_size()));
   for (const pb::Change& change : page.changes()) made.page.changes.push_back(change_from(change));
+  for (const pb::Change& extra : page.extras()) made.page.extras.push_back(change_from(extra));
   made.page.after = Mark(page.after());
   made.page.to = Mark(page.to());
   made.page.p0 = Mark(page.p0());
@@ -260,6 +269,11 @@ PushItem push_item_from(const pb::PushItem& item) {
     made.objects = std::make_shared<const std::vector<UserObject>>(objects_from(item.objects()));
   made.conversation = ConversationId(item.conversation_id());
   if (made.conversation.empty() && made.summary) made.conversation = made.summary->conversation;
+  made.part = known_or_first(item.part(), ItemPart::index);
+  if (made.part == ItemPart::index) {
+    made.told = Seq(item.to());
+    return made;
+  }
   if (item.to() == 0 && item.entry().seq() == 0) return made;
   auto entry = std::make_shared<Entry>(entry_from(item.entry()));
   // An entry that cannot be read still has its place.
@@ -575,18 +589,17 @@ struct Writer {
     out.set_limit(ask.query.limit);
     out.set_page_token(ask.page_token);
   }
-  void operator()(const replica::Ack& ack) const { frame.mutable_ack()->set_mark(ack.mark.value); }
+  void operator()(const replica::Ack& ack) const {
+    frame.mutable_ack()->set_mark(ack.mark.value);
+    put_heads(ack.ahead, *frame.mutable_ack()->mutable_ahead());
+  }
   void operator()(const replica::Heartbeat& heartbeat) const {
     to_pb(heartbeat.cursor, *frame.mutable_heartbeat()->mutable_cursor());
     if (heartbeat.large_digest != 0) frame.mutable_heartbeat()->set_large_digest(hex16(heartbeat.large_digest));
   }
   void operator()(const replica::Heads& heads) const {
     pb::HeadsRequest& out = *frame.mutable_heads();
-    for (const KnownHead& head : heads.known) {
-      pb::Head& made = *out.add_heads();
-      made.set_conversation_id(head.conversation.value);
-      made.set_seq(head.seq.value);
-    }
+    put_heads(heads.known, *out.mutable_heads());
     out.set_after(heads.after.value);
     out.set_through(heads.through.value);
     out.set_only(heads.only);

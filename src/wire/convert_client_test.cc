@@ -161,7 +161,7 @@ TEST_P(ConvertClient, APushItemKeepsItsIntervalsAndItsEcho) {
   header_to_pb(item, header);
   pb::Message entry;
   to_pb(sample_entry(), ConversationId("1001_1002"), entry);
-  const std::string shared = encode_shared_entry(GetParam(), "1001_1002", 6, 7, entry);
+  const std::string shared = encode_shared_entry(GetParam(), "1001_1002", 6, 7, &entry);
   const PushPart parts[] = {{header, shared}};
   std::string bytes;
   append_push_frame(GetParam(), parts, bytes);

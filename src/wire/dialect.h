@@ -41,11 +41,12 @@ std::expected<pb::ServerFrame, DecodeError> decode_server_frame(Dialect dialect,
 void encode_server_frame(Dialect dialect, const pb::ServerFrame& frame, std::string& out);
 void encode_client_frame(Dialect dialect, const pb::ClientFrame& frame, std::string& out);
 
-/// The part of a PushItem that is the same for all receivers (fields 8 to 11), encoded once per dialect.
+/// The part of a PushItem that is the same for all receivers (fields 8 to 11), encoded once per dialect. Without entry:
+/// for the index part of one that came ahead.
 std::string encode_shared_entry(Dialect dialect, std::string_view conversation_id, std::uint64_t after,
-                                std::uint64_t to, const pb::Message& entry);
+                                std::uint64_t to, const pb::Message* entry);
 
-/// One item of a push: the receiver's own fields (1 to 7; the others must be unset) and shared bytes of the same
+/// One item of a push: the receiver's own fields (but 8 to 11, which must be unset) and shared bytes of the same
 /// dialect, or "" when only the user's own state changed.
 struct PushPart {
   const pb::PushItem& header;

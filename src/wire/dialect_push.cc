@@ -45,21 +45,26 @@ void append_head(std::uint32_t tag, std::size_t content, std::string& out) {
   append_varint(content, out);
 }
 
+constexpr int kFirstTailField = pb::PushItem::kObjectsFieldNumber;
+constexpr int kLastTailField = pb::PushItem::kPartFieldNumber;
+
 /// The item's own fields behind the shared ones.
 pb::PushItem tail_of(const pb::PushItem& header) {
   pb::PushItem tail;
   *tail.mutable_objects() = header.objects();
+  tail.set_part(header.part());
   return tail;
 }
 
 void append_item(const PushPart& part, std::string& out) {
-  if (part.header.objects().empty()) {
+  if (part.header.objects().empty() && part.header.part() == pb::ITEM_PART_WHOLE) {
     TM_CHECK(part.header.AppendPartialToString(&out), "a push header of more than 2 GiB was made");
     out += part.shared;
     return;
   }
   pb::PushItem head = part.header;
   head.clear_objects();
+  head.clear_part();
   head.AppendPartialToString(&out);
   out += part.shared;
   tail_of(part.header).AppendPartialToString(&out);
@@ -109,7 +114,7 @@ void append_json_push(std::span<const PushPart> parts, std::string& out) {
     out += ',';
     out += part.shared.empty() ? std::string_view(nothing_shared) : part.shared;
     out += ',';
-    write_json_fields(part.header, pb::PushItem::kObjectsFieldNumber, pb::PushItem::kObjectsFieldNumber, out);
+    write_json_fields(part.header, kFirstTailField, kLastTailField, out);
     out += '}';
   }
   out += "]}}";
@@ -118,18 +123,19 @@ void append_json_push(std::span<const PushPart> parts, std::string& out) {
 }  // namespace
 
 std::string encode_shared_entry(Dialect dialect, std::string_view conversation_id, std::uint64_t after,
-                                std::uint64_t to, const pb::Message& entry) {
-  if (dialect == Dialect::json) return encode_shared_json(conversation_id, after, to, &entry);
+                                std::uint64_t to, const pb::Message* entry) {
+  if (dialect == Dialect::json) return encode_shared_json(conversation_id, after, to, entry);
   pb::PushItem item;
   item.set_conversation_id(std::string(conversation_id));
   item.set_after(after);
   item.set_to(to);
   std::string out;
-  const std::size_t size = entry.ByteSizeLong();
+  if (entry == nullptr) return item.SerializeAsString();
+  const std::size_t size = entry->ByteSizeLong();
   out.reserve(item.ByteSizeLong() + size + 8);
   item.AppendToString(&out);
   append_head(tag_of(pb::PushItem::kEntryFieldNumber), size, out);
-  TM_CHECK(entry.AppendToString(&out), "an entry of more than 2 GiB was made");
+  TM_CHECK(entry->AppendToString(&out), "an entry of more than 2 GiB was made");
   return out;
 }
 

@@ -204,7 +204,7 @@ RC_GTEST_PROP(Dialect, PushesPutTogetherFromPartsEqualThoseEncodedWhole, (std::u
       item.set_after(random.below(200));
       item.set_to(item.after() + random.below(2));
       *item.mutable_entry() = entry;
-      shared.back() = encode_shared_entry(dialect, conversation, item.after(), item.to(), entry);
+      shared.back() = encode_shared_entry(dialect, conversation, item.after(), item.to(), &entry);
     }
     std::vector<PushPart> parts;
     for (std::size_t i = 0; i < headers.size(); ++i) parts.push_back({headers[i], shared[i]});

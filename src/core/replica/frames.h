@@ -126,6 +126,7 @@ struct AskReceipts {
 
 struct Ack {
   Mark mark;
+  std::vector<KnownHead> ahead = {};  // entries above it that came ahead of their place
 };
 
 struct Heartbeat {

@@ -10,6 +10,20 @@ namespace {
 
 /// More index changes than this are not pushed at a welcome (design, "Coming back").
 constexpr std::uint64_t kPushedAtOnceMax = 50;
+/// Entries that came ahead in one ack.
+constexpr std::size_t kAckAheadMax = 16;
+
+std::size_t bytes_of(const PushItem& item) {
+  std::size_t bytes = sizeof item + item.conversation.value.size();
+  if (item.entry) {
+    const Body& body = item.entry->body;
+    bytes += sizeof(Entry) + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
+    for (const Attachment& file : body.attachments) bytes += sizeof file + file.url.size() + file.hash.size();
+  }
+  if (item.summary) bytes += sizeof(Change) + item.summary->preview.text.size() + item.summary->title.size();
+  if (item.objects) bytes += item.objects->size() * sizeof(UserObject);
+  return bytes;
+}
 
 }  // namespace
 
@@ -31,7 +45,10 @@ void IndexLine::on_link_down() {
   retry_ = {};
   held_.clear();
   held_bytes_ = 0;
+  ahead_.clear();
+  ahead_bytes_ = 0;
   to_ack_ = 0;
+  ahead_to_ack_ = false;
   ack_since_ms_.reset();
 }
 
@@ -113,6 +130,7 @@ void IndexLine::pull() {
   // A sync acknowledges the cursor it carries.
   acked_ = device.cursor.mark;
   to_ack_ = 0;
+  ahead_to_ack_ = false;
   ack_since_ms_.reset();
   Pending pending;
   pending.kind = Pending::Kind::sync;
@@ -151,6 +169,7 @@ void IndexLine::on_sync(const SyncAnswer& answer) {
     return ws_.fail(retry_);
   }
   retry_ = {};
+  for (const Change& extra : page.extras) conversations_.take_summary(extra);
   for (const Change& change : page.changes) conversations_.take_summary(change);
   take_objects(page.objects);
   if (completes(page)) {
@@ -180,6 +199,9 @@ void IndexLine::finish(const SyncPage& page) {
   device.pass.p0_round = 0;
   device.pass.page_token.clear();
   runs_done_ = runs_begun_;
+  // Their index parts were told before, or are told by it.
+  ahead_.clear();
+  ahead_bytes_ = 0;
   if (moved) {
     to_ack_ += static_cast<std::uint32_t>(page.changes.size());
     if (!ack_since_ms_) ack_since_ms_ = ws_.now.steady_ms;
@@ -206,6 +228,7 @@ void IndexLine::on_sync_refused(const Error& error) {
 void IndexLine::on_push(Push push) {
   for (PushItem& item : push.items) {
     if (!item.entry && !item.summary && !item.index_to) continue;
+    if (item.part == ItemPart::entry) keep_ahead(item);
     take_push(std::move(item));
   }
 }
@@ -233,24 +256,64 @@ void IndexLine::take_push(PushItem item) {
   advance_all();
 }
 
+std::deque<IndexLine::Ahead>::iterator IndexLine::find_ahead(const ConversationId& conversation, Seq seq) {
+  return std::ranges::find_if(ahead_, [&](const Ahead& ahead) {
+    return ahead.item.conversation == conversation && ahead.item.entry->seq == seq;
+  });
+}
+
+void IndexLine::keep_ahead(const PushItem& item) {
+  if (find_ahead(item.conversation, item.entry->seq) != ahead_.end()) return;
+  const std::size_t bytes = bytes_of(item);
+  // Without it its index part cannot be taken, and is pulled.
+  if (ahead_.size() >= ws_.options.held_items_max || ahead_bytes_ + bytes > ws_.options.held_bytes_max) return;
+  ahead_.push_back({item, bytes, false});
+  ahead_bytes_ += bytes;
+}
+
+/// The index part of an entry that came ahead is a whole push with it, and nothing without.
+bool IndexLine::put_together(HeldPush& held) {
+  PushItem& item = held.item;
+  if (item.part != ItemPart::index) return true;
+  const auto ahead = find_ahead(item.conversation, item.told);
+  if (ahead == ahead_.end()) return false;
+  item.entry = ahead->item.entry;
+  item.part = ItemPart::whole;
+  held.entry_done = false;
+  ahead_bytes_ -= ahead->bytes;
+  ahead_.erase(ahead);
+  return true;
+}
+
+void IndexLine::note_taken_ahead(const PushItem& item) {
+  const auto ahead = find_ahead(item.conversation, item.entry->seq);
+  if (ahead == ahead_.end() || std::exchange(ahead->taken, true)) return;
+  ahead_to_ack_ = true;
+  ++to_ack_;
+  if (!ack_since_ms_) ack_since_ms_ = ws_.now.steady_ms;
+}
+
 void IndexLine::advance(HeldPush& held) {
+  const bool together = put_together(held);
   const PushItem& item = held.item;
   const Held* conversation = ws_.find(item.conversation);
   const std::optional<Seq> told_head = conversation ? std::optional(conversation->state.object.head_seq) : std::nullopt;
   const Mark stands = ws_.device().cursor.mark;
   if (!held.index_done && item.index_to <= stands) held.index_done = true;
   const bool next = planted(Fault::gap_by_count) ? item.index_to > stands : item.index_after == stands;
-  if (!held.index_done && chains() && next) {
+  if (!held.index_done && together && chains() && next) {
     take_index(item);
     held.index_done = true;
   }
   if (held.entry_done) return;
-  if (!item.index_to && !std::exchange(held.object_done, true) && conversation != nullptr)
+  const bool beside_index = !item.index_to && item.part == ItemPart::whole;
+  if (beside_index && !std::exchange(held.object_done, true) && conversation != nullptr)
     conversations_.take_derived(item);
   const bool settled = held.index_done && item.index_to;
   const auto part = conversations_.take_entry(
       item, told_head, settled ? Conversations::IndexPart::settled : Conversations::IndexPart::open);
   held.entry_done = part == Conversations::Part::taken;
+  if (held.entry_done && item.part == ItemPart::entry) note_taken_ahead(item);
 }
 
 void IndexLine::take_index(const PushItem& item) {
@@ -275,22 +338,6 @@ void IndexLine::take_objects(const std::vector<UserObject>& objects) {
       objects_.take(object);
   }
 }
-
-namespace {
-
-std::size_t bytes_of(const PushItem& item) {
-  std::size_t bytes = sizeof item + item.conversation.value.size();
-  if (item.entry) {
-    const Body& body = item.entry->body;
-    bytes += sizeof(Entry) + body.text.size() + body.summary.size() + body.data.size() + body.encrypted.size();
-    for (const Attachment& file : body.attachments) bytes += sizeof file + file.url.size() + file.hash.size();
-  }
-  if (item.summary) bytes += sizeof(Change) + item.summary->preview.text.size() + item.summary->title.size();
-  if (item.objects) bytes += item.objects->size() * sizeof(UserObject);
-  return bytes;
-}
-
-}  // namespace
 
 void IndexLine::hold(HeldPush held) {
   held.bytes = bytes_of(held.item);
@@ -362,11 +409,16 @@ void IndexLine::work() {
 
 void IndexLine::acknowledge() {
   const Mark mark = ws_.device().cursor.mark;
-  if (mark <= acked_) ack_since_ms_.reset();
+  if (mark <= acked_ && !ahead_to_ack_) ack_since_ms_.reset();
   if (!ack_since_ms_) return;
   if (to_ack_ < ws_.options.ack_entries && ws_.now.steady_ms - *ack_since_ms_ < ws_.options.ack_ms) return;
-  ws_.tell(Ack{mark});
+  Ack ack{mark};
+  for (const Ahead& ahead : ahead_)
+    if (ahead.taken && ack.ahead.size() < kAckAheadMax)
+      ack.ahead.push_back({ahead.item.conversation, ahead.item.entry->seq});
+  ws_.tell(std::move(ack));
   acked_ = mark;
+  ahead_to_ack_ = false;
   to_ack_ = 0;
   ack_since_ms_.reset();
 }

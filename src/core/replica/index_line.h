@@ -37,6 +37,7 @@ class IndexLine {
   template <typename See>
   void each_held(See see) const {
     for (const HeldPush& held : held_) see(held.item);
+    for (const Ahead& ahead : ahead_) see(ahead.item);
   }
 
  private:
@@ -50,6 +51,13 @@ class IndexLine {
     bool finished() const { return index_done && entry_done; }
   };
 
+  /// An entry that came ahead of its place in the index, until its index part comes.
+  struct Ahead {
+    PushItem item;
+    std::size_t bytes = 0;
+    bool taken = false;
+  };
+
   bool chains() const;
   bool short_of_head() const;
   bool behind() const { return told_ > ws_.device().cursor.mark; }
@@ -59,6 +67,10 @@ class IndexLine {
   void go_on(const SyncAnswer& answer);
   void finish(const SyncPage& page);
   void take_push(PushItem item);
+  void keep_ahead(const PushItem& item);
+  std::deque<Ahead>::iterator find_ahead(const ConversationId& conversation, Seq seq);
+  bool put_together(HeldPush& held);
+  void note_taken_ahead(const PushItem& item);
   void advance(HeldPush& held);
   void take_index(const PushItem& item);
   void take_objects(const std::vector<UserObject>& objects);
@@ -82,6 +94,8 @@ class IndexLine {
   Retry retry_;
   std::deque<HeldPush> held_;
   std::size_t held_bytes_ = 0;
+  std::deque<Ahead> ahead_;
+  std::size_t ahead_bytes_ = 0;
 
   Run runs_begun_ = 0;
   Run runs_done_ = 0;
@@ -89,6 +103,7 @@ class IndexLine {
 
   Mark acked_;
   std::uint32_t to_ack_ = 0;
+  bool ahead_to_ack_ = false;
 #ifdef TIDEMARK_PLANTED_FAULTS
   std::int64_t link_down_ms_ = -60'000;
 #endif

@@ -60,8 +60,9 @@ class TestServer {
   }
 
   /// A message of another client, sent in one go.
-  SentReply send(const UserId& sender, const UserId& to, const std::string& text) {
-    return send_command(sender, to, {}, text);
+  SentReply send(const UserId& sender, const UserId& to, const std::string& text,
+                 Priority priority = Priority::normal) {
+    return send_command(sender, to, {}, text, priority);
   }
   SentReply send_to(const UserId& sender, const ConversationId& conversation, const std::string& text) {
     return send_command(sender, {}, conversation, text);
@@ -102,8 +103,9 @@ class TestServer {
 
  private:
   SentReply send_command(const UserId& sender, const UserId& to, const ConversationId& conversation,
-                         const std::string& text) {
+                         const std::string& text, Priority priority = Priority::normal) {
     SendCommand command;
+    command.priority = priority;
     command.sender = sender;
     command.device = DeviceId("other");
     command.to = to;
