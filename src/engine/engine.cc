@@ -20,6 +20,7 @@ Engine::Engine(Warm& warm, const Clock& clock, Random& random, EngineOptions opt
       random_(random),
       options_(std::move(options)),
       host_(std::move(host)),
+      pages_(options_.page_cache_bytes),
       state_(options_.state),
       outbox_(options_.outbox) {
   TM_CHECK(options_.params.dedup_remember_ms > options_.params.dedup_accept_ms,
@@ -245,6 +246,7 @@ Result<Reply> Engine::unwritten(const Command& command) const {
 bool Engine::try_recover() {
   if (clock_.steady_ms() < next_recover_ms_) return false;
   auto recovered = warm_.recover();
+  pages_.clear();
   StoreView view(warm_.snapshot());
   const std::uint64_t found = recovered ? view.round() : 0;
   if (recovered && view.failure()) recovered = std::unexpected(*view.failure());

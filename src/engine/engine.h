@@ -15,6 +15,8 @@
 #include "engine/commit_state.h"
 #include "engine/outbox.h"
 #include "engine/store_age.h"
+#include "store/page_cache.h"
+#include "store/store_view.h"
 #include "store/warm.h"
 
 namespace tidemark {
@@ -44,6 +46,7 @@ struct EngineOptions {
   std::int64_t recover_every_ms = 1'000;        // between attempts to make the store writable again
   std::int64_t clock_jump_ms = 10 * kMinuteMs;  // a wall clock that jumps by more stops purging
   std::optional<OutboxOptions> outbox = {};     // nothing: no hook is told of anything
+  std::size_t page_cache_bytes = 32 * 1024 * 1024;
 };
 
 struct EngineStatus {
@@ -81,6 +84,9 @@ class Engine {
 
   /// A moment to read from. Any thread.
   std::shared_ptr<const Snapshot> snapshot() const { return warm_.snapshot(); }
+  /// The same, for one reader's questions. Any thread.
+  StoreView view() { return StoreView(warm_.snapshot(), StoreView::kTailEntries, &pages_); }
+  PageCache::Counts pages() const { return pages_.counts(); }
   const CoreParams& params() const { return options_.params; }
   EngineStatus status() const;
 
@@ -112,6 +118,7 @@ class Engine {
   Random& random_;
   const EngineOptions options_;
   const Host host_;
+  PageCache pages_;
 
   mutable std::mutex queue_mutex_;
   std::deque<Queued> queue_;     // guarded by queue_mutex_

@@ -164,6 +164,8 @@ std::vector<ConfigSetting> make_settings() {
       TM_YES_NO(hooks.notify_text, "Whether notifications hold the text of messages."),
 
       TM_NUMBER(store.cache_bytes, kMiB, 1'024 * kGiB, "Memory for blocks read from disk."),
+      TM_NUMBER(store.page_cache_bytes, 0, kGiB, "Memory for the newest messages of large groups, which thousands ask for at "
+                "once. 0: each of them reads from the store."),
       TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes are gathered before they go from the "
                 "write-ahead log into sorted files."),
       TM_NUMBER(store.wal_bytes, kMiB, 64 * kGiB, "Size of the write-ahead log; a longer one makes a restart after a crash "

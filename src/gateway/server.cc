@@ -398,6 +398,10 @@ std::string Server::Impl::metrics_text() {
   counter("tidemark_refused_rounds_total", "Rounds that the store did not take.", status.refused_rounds);
   counter("tidemark_store_puts_total", "Operations written to the store.", store.puts);
   counter("tidemark_store_put_bytes_total", "Bytes of such operations.", store.put_bytes);
+  const PageCache::Counts pages = engine.pages();
+  counter("tidemark_page_cache_hits_total", "Pages of large groups that were read by somebody before.", pages.hits);
+  counter("tidemark_page_cache_misses_total", "Pages of large groups that were read from the store.", pages.misses);
+  gauge("tidemark_page_cache_bytes", "Memory of such pages, about.", static_cast<double>(pages.bytes));
   gauge("tidemark_store_disk_bytes", "Disk used by the store.", static_cast<double>(store.disk_bytes));
   if (hooks) hooks->write_metrics(out);
   write_metrics(out, metrics);

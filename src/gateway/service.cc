@@ -198,7 +198,7 @@ bool Service::changes(const pb::ClientFrame& request) {
 void Service::read(const Caller& caller, Read read, Answer answer, int attempts_left) {
   threads_.on_reader([this, since = Stopwatch(), recalls = recalls_, caller, read = std::move(read),
                       answer = std::move(answer), attempts_left]() mutable {
-    StoreView view(engine_.snapshot());
+    StoreView view = engine_.view();
     const Result<void> known = may_read(view, engine_.params(), caller);
     Result<Frame> result = known ? read(view) : std::unexpected(known.error());
     if (view.failure()) result = std::unexpected(told_of(*view.failure()));

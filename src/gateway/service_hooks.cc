@@ -33,7 +33,7 @@ void Service::ask_before_send(BeforeSendAsker& asker, WhenDown when_down) {
   SendGate::Port port;
   port.look_up = [this](const SendCommand& command, std::move_only_function<void(Result<bool>)> told) {
     threads_.on_reader([this, command, told = std::move(told)]() mutable {
-      StoreView view(engine_.snapshot());
+      StoreView view = engine_.view();
       Result<bool> known = sent_before(view, command, {clock_.wall_ms(), engine_.params()});
       if (view.failure()) known = std::unexpected(told_of(*view.failure()));
       threads_.on_network([told = std::move(told), known = std::move(known)]() mutable { told(std::move(known)); });

@@ -113,6 +113,7 @@ NotifierOptions notifier_options(const Config& config) {
 
 EngineOptions engine_options(const Config& config) {
   EngineOptions options;
+  options.page_cache_bytes = static_cast<std::size_t>(config.store.page_cache_bytes);
   options.params = core_params(config);
   options.outbox = outbox_options(config.hooks);
   options.round_commands_max = size(config.store.round_commands_max);

@@ -1,6 +1,7 @@
 #include "store/store_view.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/check.h"
 #include "base/codec.h"
@@ -17,6 +18,10 @@ constexpr Mark kLastMark(kLast);
 
 constexpr std::uint64_t kFirstPiece = 16;
 constexpr std::uint64_t kLargestPiece = 128;
+
+// So many numbers at the end of a large group's log are read through the pages that all readers share; who reads
+// further back reads alone.
+constexpr std::uint64_t kSharedNumbers = 1'024;
 
 Seq seq_in(std::string_view key) {
   return Seq(ByteReader(key.substr(key.size() - 8)).be64());
@@ -90,13 +95,14 @@ const std::vector<Entry>& StoreView::tail(const ConversationId& id) {
   auto [place, fresh] = tails_.try_emplace(id);
   if (!fresh) return place->second;
   std::vector<Entry>& last = place->second;
+  const std::size_t most = shared(id) ? 1 : tail_entries_;
   if (const auto known = stands_at_.find(id); known != stands_at_.end()) {
-    const Seq below(known->second.value - std::min<std::uint64_t>(known->second.value, tail_entries_));
-    last.reserve(2 * tail_entries_ + 1);
+    const Seq below(known->second.value - std::min<std::uint64_t>(known->second.value, most));
+    last.reserve(2 * most + 1);
     bool far = false;
     const bool read = scan_up(id, below, kLastSeq, [&](Entry&& entry) {
       last.push_back(std::move(entry));
-      far = last.size() > 2 * tail_entries_;
+      far = last.size() > 2 * most;
       return !far;
     });
     std::ranges::reverse(last);
@@ -105,9 +111,55 @@ const std::vector<Entry>& StoreView::tail(const ConversationId& id) {
   }
   scan_down(id, Seq(), kLastSeq, [&](const Entry& entry) {
     last.push_back(entry);
-    return last.size() < tail_entries_;
+    return last.size() < most;
   });
   return last;
+}
+
+bool StoreView::shared(const ConversationId& id) {
+  if (pages_ == nullptr) return false;
+  const Conversation* group = conversation(id);
+  return group != nullptr && group->large;
+}
+
+PageCache::Page StoreView::shared_page(const ConversationId& id, std::uint64_t number) {
+  const LineHead head = line(id);
+  const Seq first(number * PageCache::kNumbers);
+  const Seq last = std::min(head.seq, first + (PageCache::kNumbers - 1));
+  const PageCache::Key key{id, number};
+  const PageCache::State state{last, head.touch};
+  if (PageCache::Page page = pages_->find(key, state)) return page;
+  auto entries = std::make_shared<std::vector<Entry>>();
+  const bool read = scan_up(id, first ? first - 1 : Seq(), last, [&](Entry&& entry) {
+    entries->push_back(std::move(entry));
+    return true;
+  });
+  if (read) pages_->keep(key, state, entries);
+  return read ? entries : nullptr;
+}
+
+bool StoreView::shared_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                               const std::function<bool(const Entry&)>& visit) {
+  const std::uint64_t head = line(id).seq.value;
+  const std::uint64_t alone = (head - std::min(head, kSharedNumbers)) / PageCache::kNumbers * PageCache::kNumbers;
+  to = std::min(to, Seq(head));
+  if (to <= after) return true;
+  const bool upwards = direction == Direction::up;
+  const auto read_alone = [&] {
+    return after.value + 1 >= alone || scan_entries(id, after, std::min(to, Seq(alone - 1)), direction, visit);
+  };
+  const auto visit_page = [&](std::uint64_t number) {
+    const PageCache::Page page = shared_page(id, number);
+    if (!page) return false;
+    const auto takes = [&](const Entry& entry) { return entry.seq <= after || entry.seq > to || visit(entry); };
+    return upwards ? std::ranges::all_of(*page, takes) : std::ranges::all_of(*page | std::views::reverse, takes);
+  };
+  if (upwards && !read_alone()) return false;
+  const std::uint64_t first = std::max(after.value + 1, alone) / PageCache::kNumbers;
+  const std::uint64_t last = to.value / PageCache::kNumbers;
+  for (std::uint64_t i = first; i <= last; ++i)
+    if (!visit_page(upwards ? i : first + last - i)) return false;
+  return upwards || read_alone();
 }
 
 LineHead StoreView::line(const ConversationId& id) {
@@ -127,6 +179,10 @@ std::optional<Entry> StoreView::entry(const ConversationId& id, Seq seq) {
 
 void StoreView::entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                         const std::function<bool(const Entry&)>& visit) {
+  if (shared(id) && after < to) {
+    shared_entries(id, after, to, direction, visit);
+    return;
+  }
   const auto known = tails_.find(id);
   if (known == tails_.end() || known->second.empty()) {
     scan_entries(id, after, to, direction, visit);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/view.h"
+#include "store/page_cache.h"
 #include "store/row_codec.h"
 #include "store/warm.h"
 
@@ -13,10 +14,14 @@ namespace tidemark {
 
 class StoreView final : public View {
  public:
+  static constexpr std::size_t kTailEntries = 12;
+
   /// Asking where a log stands reads its last `tail_entries` at once: whoever asks wants a preview, or what is new,
-  /// next, and a second seek costs more than a dozen entries.
-  explicit StoreView(std::shared_ptr<const Snapshot> snapshot, std::size_t tail_entries = 12)
-      : snapshot_(std::move(snapshot)), tail_entries_(tail_entries) {}
+  /// next, and a second seek costs more than a dozen entries. With `pages` the ends of large groups' logs are read
+  /// through them; they outlive the view and hold nothing but what the same store had.
+  explicit StoreView(std::shared_ptr<const Snapshot> snapshot, std::size_t tail_entries = kTailEntries,
+                     PageCache* pages = nullptr)
+      : snapshot_(std::move(snapshot)), tail_entries_(tail_entries), pages_(pages) {}
 
   Epoch epoch() override;
   std::vector<Epoch> lineage() override;
@@ -77,6 +82,11 @@ class StoreView final : public View {
   const UserRecord& record(const UserId& user);
   const UserConversation* known_row(const UserId& user, const ConversationId& id);
   const std::vector<Entry>& tail(const ConversationId& id);
+  /// Whether the end of the log is read through the shared pages.
+  bool shared(const ConversationId& id);
+  bool shared_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
+                      const std::function<bool(const Entry&)>& visit);
+  PageCache::Page shared_page(const ConversationId& id, std::uint64_t number);
   bool scan_entries(const ConversationId& id, Seq after, Seq to, Direction direction,
                     const std::function<bool(const Entry&)>& visit);
   bool scan_up(const ConversationId& id, Seq after, Seq to, const std::function<bool(Entry&&)>& visit);
@@ -93,6 +103,7 @@ class StoreView final : public View {
   std::unordered_map<UserId, UserRecord> users_;
   std::unordered_map<ConversationId, std::optional<Conversation>> conversations_;
   const std::size_t tail_entries_;
+  PageCache* const pages_;
   std::unordered_map<ConversationId, std::vector<Entry>> tails_;  // the last entries of a log, descending
   std::unordered_map<ConversationId, Seq> stands_at_;  // heads that rows told of: near the end of the log, or at it
   std::unordered_map<const UserConversation*, UserConversation> completed_;  // of large groups

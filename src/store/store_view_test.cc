@@ -35,6 +35,98 @@ std::shared_ptr<const Snapshot> log_with(const std::vector<std::uint64_t>& seqs,
   return (*warm)->snapshot();
 }
 
+/// The log of a large group, as long as `seqs` says, in which row `changed` was rewritten by the last entry.
+void write_large(Warm& warm, const std::vector<std::uint64_t>& seqs, std::uint64_t changed, const std::string& text) {
+  Batch batch;
+  Conversation group;
+  group.id = ConversationId("group_1");
+  group.kind = ConversationKind::group;
+  group.large = true;
+  batch.put(Table::conversations, keys::conversation(group.id), encode(group));
+  for (const std::uint64_t seq : seqs) {
+    Entry entry;
+    entry.seq = Seq(seq);
+    if (seq == changed) entry.body.text = text;
+    if (seq == seqs.back() && changed != 0) entry.touch = entry.seq;
+    batch.put(Table::entries, keys::entry(group.id, entry.seq), encode(entry));
+  }
+  ASSERT_TRUE(warm.commit(batch));
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> read_group(View& view, Seq after, Seq to, Direction direction,
+                                                              std::size_t most) {
+  std::vector<std::pair<std::uint64_t, std::string>> seen;
+  view.entries(ConversationId("group_1"), after, to, direction, [&](const Entry& entry) {
+    seen.emplace_back(entry.seq.value, entry.body.text);
+    return seen.size() < most;
+  });
+  return seen;
+}
+
+RC_GTEST_PROP(StoreView, ranges_of_large_groups_are_read_the_same_through_shared_pages, ()) {
+  const auto size = *rc::gen::inRange<std::uint64_t>(1, 2'000);
+  const auto hole_at = *rc::gen::inRange<std::uint64_t>(0, 2'000);
+  std::vector<std::uint64_t> seqs;
+  for (std::uint64_t i = 1; i <= size; ++i) seqs.push_back(i <= hole_at ? i : i + (1ULL << 32));
+  auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
+  write_large(**warm, seqs, 0, "");
+  PageCache pages(*rc::gen::element<std::size_t>(0, 40'000, 100'000'000));
+  for (int i = 0; i < 20; ++i) {
+    if (*rc::gen::inRange(0, 4) == 0) {
+      const auto changed = *rc::gen::elementOf(seqs);
+      seqs.push_back(seqs.back() + 1);
+      write_large(**warm, seqs, changed, "changed " + std::to_string(i));
+    }
+    const auto snapshot = (*warm)->snapshot();
+    const Seq after(
+        *rc::gen::oneOf(rc::gen::elementOf(seqs), rc::gen::element<std::uint64_t>(0, 64, 1ULL << 32, kEnd)));
+    const Seq to(*rc::gen::oneOf(rc::gen::elementOf(seqs), rc::gen::element<std::uint64_t>(0, 63, 1ULL << 33, kEnd)));
+    const auto most = *rc::gen::inRange<std::size_t>(1, 200);
+    const auto direction = *rc::gen::element(Direction::up, Direction::down);
+    StoreView alone(snapshot);
+    StoreView together(snapshot, StoreView::kTailEntries, &pages);
+    RC_ASSERT(read_group(together, after, to, direction, most) == read_group(alone, after, to, direction, most));
+    RC_ASSERT(together.line(ConversationId("group_1")) == alone.line(ConversationId("group_1")));
+  }
+}
+
+TEST(StoreView, a_page_of_a_large_group_is_read_once_for_all) {
+  auto warm = MemoryWarm::open(std::make_shared<MemoryDisk>());
+  std::vector<std::uint64_t> seqs;
+  for (std::uint64_t i = 1; i <= 100; ++i) seqs.push_back(i);
+  write_large(**warm, seqs, 0, "");
+  PageCache pages(1 << 20);
+  const auto snapshot = (*warm)->snapshot();
+  for (int reader = 0; reader < 1'000; ++reader) {
+    StoreView view(snapshot, StoreView::kTailEntries, &pages);
+    read_group(view, Seq(80), Seq(100), Direction::up, 50);
+  }
+  EXPECT_EQ(pages.counts().misses, 1U);
+  EXPECT_EQ(pages.counts().hits, 999U);
+}
+
+TEST(StoreView, shared_pages_are_bounded_and_an_older_state_never_replaces_a_newer) {
+  const ConversationId id("group_1");
+  const auto page_of = [](const std::string& text) {
+    auto page = std::make_shared<std::vector<Entry>>(1);
+    page->front().body.text = text;
+    return page;
+  };
+  PageCache pages(100'000);
+  pages.keep({id, 7}, {Seq(9), Seq(5)}, page_of("new"));
+  pages.keep({id, 7}, {Seq(9), Seq(3)}, page_of("old"));
+  EXPECT_EQ(pages.find({id, 7}, {Seq(9), Seq(3)}), nullptr);
+  EXPECT_EQ(pages.find({id, 7}, {Seq(9), Seq(5)})->front().body.text, "new");
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    pages.keep({id, i}, {Seq(9), Seq(6)}, page_of(std::string(1'000, 'x')));
+    EXPECT_LE(pages.counts().bytes, 100'000U);
+  }
+  EXPECT_NE(pages.find({id, 999}, {Seq(9), Seq(6)}), nullptr);
+  EXPECT_EQ(pages.find({id, 7}, {Seq(9), Seq(6)}), nullptr);
+  pages.clear();
+  EXPECT_EQ(pages.counts().bytes, 0U);
+}
+
 RC_GTEST_PROP(StoreView, ranges_are_read_the_same_with_and_without_a_known_tail, ()) {
   // A hole as a restore leaves it, somewhere.
   const auto size = *rc::gen::inRange<std::uint64_t>(0, 30);
