@@ -126,7 +126,7 @@ TEST_P(OwnState, DraftsSettingsAndBlocksReachTheOtherDevice) {
   ASSERT_TRUE(b3.hello(token("b"), {.device = "B3"}).has_welcome());
   pb::SyncRequest whole;
   const pb::SyncPage page = b3.sync_page(whole);
-  EXPECT_EQ(page.objects_size(), 3);
+  EXPECT_EQ(page.objects_size(), 4) << "and that there are devices";
   EXPECT_EQ(parsed<pb::UserObjects>(http().get("/v1/drafts", token("b"))).objects(0).draft().reply_to(), 1U);
   EXPECT_EQ(parsed<pb::UserObjects>(http().get("/v1/blocked", token("b"))).objects(0).blocked().user(), user("a"));
   EXPECT_EQ(code_of(a.send(user("b"), "may I?")), "BLOCKED");

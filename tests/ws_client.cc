@@ -202,7 +202,8 @@ void WsClient::take(std::string_view payload) {
 void WsClient::take_push(const pb::Push& push) {
   push_frames.push_back(static_cast<std::size_t>(push.items_size()));
   for (const pb::PushItem& item : push.items()) {
-    pushed.push_back(item);
+    const bool of_devices = item.objects_size() == 1 && item.objects(0).has_devices();
+    (of_devices ? device_changes : pushed).push_back(item);
     if (!follow_pushes || item.index_to() == 0 || item.index_after() != cursor_.mark()) continue;
     cursor_.set_mark(item.index_to());
     cursor_.set_round(item.round());

@@ -88,8 +88,9 @@ class WsClient {
 
   /// Where the client stands: moved by pushes that chain and by sync().
   const pb::Cursor& cursor() const { return cursor_; }
-  /// Every item pushed, in order of arrival, repeats included.
+  /// Every item pushed, in order of arrival, repeats included; but not those that say that a device came or went.
   std::vector<pb::PushItem> pushed;
+  std::vector<pb::PushItem> device_changes;
   /// Sizes of the push frames in items.
   std::vector<std::size_t> push_frames;
   std::vector<std::uint64_t> hints;

@@ -134,6 +134,10 @@ void members(auto& archive, Is<BlockedUser> auto& value) {
   auto& [user, blocked] = value;
   archive(user, blocked);
 }
+void members(auto& archive, Is<DevicesChanged> auto& value) {
+  auto& [changed_at] = value;
+  archive(changed_at);
+}
 void members(auto& archive, Is<DeletedBlock> auto& value) {
   auto& [conversation, block, deleted, others] = value;
   archive(conversation, block, deleted, others);

@@ -75,10 +75,18 @@ std::vector<Device> devices_after(Draft& draft, const UserId& user) {
   return all;
 }
 
+void tell_devices(Draft& draft, const UserId& user, const DeviceId& knows, std::vector<Notice>& notices) {
+  const std::vector<Device> devices = devices_after(draft, user);
+  if (std::ranges::none_of(devices, [&](const Device& device) { return device.live && device.id != knows; })) return;
+  draft.edit_object(user, {DevicesChanged{}, Mark()}).what = DevicesChanged{draft.context().now_ms};
+  notices.push_back({ConversationId(), nullptr, draft.round(), {draft.touch_objects(user)}});
+}
+
 Result<Decision> decide_change_device(View& view, const ChangeDeviceCommand& command, const Context& context) {
   TM_ASSIGN(Device device, known_device(view, command.user, command.device));
   Draft draft(view, context);
-  if (command.name) device.name = *command.name;
+  const bool renamed = command.name && *command.name != device.name;
+  if (renamed) device.name = *command.name;
   if (command.push_token && *command.push_token != device.push_token) {
     if (!device.live && !command.push_token->empty())
       return fail(ErrorCode::DEVICE_NOT_FOUND, "device", "It is logged out: nothing is sent to it.");
@@ -87,7 +95,9 @@ Result<Decision> decide_change_device(View& view, const ChangeDeviceCommand& com
     if (!device.push_token.empty()) take_push_token(draft, command.user, device);
   }
   draft.writes().devices.emplace_back(command.user, device);
-  return std::move(draft).finish(std::move(device), {});
+  std::vector<Notice> notices;
+  if (renamed) tell_devices(draft, command.user, {}, notices);
+  return std::move(draft).finish(std::move(device), std::move(notices));
 }
 
 Result<Decision> decide_end_sessions(View& view, const EndSessionsCommand& command, const Context& context) {
@@ -113,7 +123,9 @@ Result<Decision> decide_end_sessions(View& view, const EndSessionsCommand& comma
   }
   ends.forget_outlived({});
   DevicesReply reply{listed(devices_after(draft, command.user))};
-  Decision decision = std::move(draft).finish(std::move(reply), {});
+  std::vector<Notice> notices;
+  if (!ending.empty()) tell_devices(draft, command.user, {}, notices);
+  Decision decision = std::move(draft).finish(std::move(reply), std::move(notices));
   decision.ended = ends.take();
   return decision;
 }

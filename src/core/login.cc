@@ -108,7 +108,9 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   }
   if (!leaving.empty()) ends.forget_outlived(device.id);
   draft.writes().devices.emplace_back(command.user, std::move(device));
-  Decision decision = std::move(draft).finish(std::move(reply), {});
+  std::vector<Notice> notices;
+  if (!known || !known->live) tell_devices(draft, command.user, command.device, notices);
+  Decision decision = std::move(draft).finish(std::move(reply), std::move(notices));
   decision.ended = ends.take();
   return decision;
 }

@@ -26,6 +26,9 @@ class SessionEnds {
   std::vector<EndedSession> ended_;
 };
 
+/// Tells the user's devices that their list has changed, unless none is logged in but the one that `knows` it anyway.
+void tell_devices(Draft& draft, const UserId& user, const DeviceId& knows, std::vector<Notice>& notices);
+
 /// The user's devices as the decision leaves them, by id.
 std::vector<Device> devices_after(Draft& draft, const UserId& user);
 

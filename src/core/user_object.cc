@@ -5,12 +5,13 @@
 namespace tidemark {
 namespace {
 
-// name := 'd' string(conversation) be64(block) | 't' conversation | 's' name | 'b' user
+// name := 'd' string(conversation) be64(block) | 't' conversation | 's' name | 'b' user | 'v'
 struct NameOf {
   std::string operator()(const DeletedBlock& it) const { return name_of_deleted(it.conversation, it.block); }
   std::string operator()(const SavedDraft& it) const { return name_of_draft(it.conversation); }
   std::string operator()(const Setting& it) const { return name_of_setting(it.name); }
   std::string operator()(const BlockedUser& it) const { return name_of_blocked(it.user); }
+  std::string operator()(const DevicesChanged&) const { return "v"; }
 };
 
 struct Empty {
@@ -18,6 +19,7 @@ struct Empty {
   bool operator()(const SavedDraft& it) const { return it.body == Body(); }
   bool operator()(const Setting& it) const { return it.value.empty(); }
   bool operator()(const BlockedUser& it) const { return !it.blocked; }
+  bool operator()(const DevicesChanged&) const { return false; }
 };
 
 }  // namespace

@@ -50,8 +50,14 @@ struct BlockedUser {
   bool operator==(const BlockedUser&) const = default;
 };
 
+/// A device of the user has logged in or out, or has another name: whoever shows the list asks for it again.
+struct DevicesChanged {
+  std::int64_t changed_at = 0;  // server time
+  bool operator==(const DevicesChanged&) const = default;
+};
+
 struct UserObject {
-  std::variant<DeletedBlock, SavedDraft, Setting, BlockedUser> what;
+  std::variant<DeletedBlock, SavedDraft, Setting, BlockedUser, DevicesChanged> what;
   Mark mark = {};
   bool empty() const;
   bool operator==(const UserObject&) const = default;

@@ -244,6 +244,50 @@ TEST_F(Devices, NamesAndPushTokens) {
   EXPECT_EQ(world_->view().push_token_owner("t2"), std::nullopt);
 }
 
+/// A device that is logged in learns through the index that the list has changed, also when it was away meanwhile.
+TEST_F(Devices, TheOthersAreToldThatTheListHasChanged) {
+  const auto mark = [&] { return world_->view().user(kUser).mark; };
+  const auto told_at = [&]() -> std::int64_t {
+    std::int64_t at = 0;
+    world_->view().objects_by_mark(kUser, Mark(), Mark(1'000), [&](const UserObject& object) {
+      if (const auto* devices = std::get_if<DevicesChanged>(&object.what)) at = devices->changed_at;
+      return true;
+    });
+    return at;
+  };
+  const auto changes = [&](auto act) {
+    const Mark before = mark();
+    world_->clock.pass(1'000);
+    act();
+    if (mark() == before) return false;
+    EXPECT_EQ(mark(), before + 1);
+    EXPECT_EQ(told_at(), world_->clock.wall);
+    return true;
+  };
+  EXPECT_FALSE(changes([&] { log_in("ios"); })) << "there is nobody to tell";
+  EXPECT_TRUE(changes([&] { log_in("web"); }));
+  EXPECT_FALSE(changes([&] { log_in("web"); })) << "a new link of the same session";
+  const auto rename = [&](const std::string& name) {
+    ChangeDeviceCommand command;
+    command.user = kUser;
+    command.device = DeviceId("web");
+    command.name = name;
+    ASSERT_TRUE(world_->call(command).has_value());
+  };
+  EXPECT_TRUE(changes([&] { rename("Firefox"); }));
+  EXPECT_FALSE(changes([&] { rename("Firefox"); }));
+  EXPECT_TRUE(changes([&] { ASSERT_TRUE(world_->call(end("web")).has_value()); }));
+  EXPECT_TRUE(changes([&] { log_in("web"); }));
+  world_->take_notices();
+  EXPECT_TRUE(changes([&] { ASSERT_TRUE(world_->call(end("web", SessionEnd::removed)).has_value()); }));
+  const std::vector<Notice> notices = world_->take_notices();
+  ASSERT_EQ(notices.size(), 1U);
+  ASSERT_EQ(notices[0].receivers.size(), 1U);
+  ASSERT_EQ(notices[0].receivers[0].objects->size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<DevicesChanged>(notices[0].receivers[0].objects->front().what));
+  EXPECT_FALSE(changes([&] { ASSERT_TRUE(world_->call(end("ios")).has_value()); })) << "nobody is left";
+}
+
 TEST_F(Devices, WhileNothingCanBeWrittenNobodyIsLoggedOut) {
   world_ = std::make_unique<EngineWorld>(with({.kind = DevicePolicy::Kind::single}));
   log_in("a");

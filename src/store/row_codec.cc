@@ -507,7 +507,7 @@ Result<UserConversation> decode_row(std::string_view bytes) {
 
 // object := version varint(mark) u8(kind) ( string(conversation) varint(block) string(deleted) string(others)
 //         | string(conversation) body varint(reply_to) svarint(saved_at) | string(name) string(value)
-//         | string(user) u8(blocked) )
+//         | string(user) u8(blocked) | svarint(changed_at) )
 namespace {
 
 struct PutObject {
@@ -532,6 +532,7 @@ struct PutObject {
     out.string(it.user.value);
     out.u8(it.blocked ? 1 : 0);
   }
+  void operator()(const DevicesChanged& it) const { out.svarint(it.changed_at); }
 };
 
 DeletedBlock get_deleted(ByteReader& in) {
@@ -598,8 +599,11 @@ Result<UserObject> decode_object(std::string_view bytes) {
       case 2:
         object.what = get_setting(in);
         break;
-      default:
+      case 3:
         object.what = get_blocked(in);
+        break;
+      default:
+        object.what = DevicesChanged{in.svarint()};
         break;
     }
     return object;

@@ -131,7 +131,8 @@ RC_GTEST_PROP(RowCodec, objects_come_back_as_they_were, ()) {
   const UserObject objects[] = {{deleted, Mark(number())},
                                 {draft, Mark(number())},
                                 {Setting{text(), text()}, Mark(number())},
-                                {BlockedUser{UserId(text()), true}, Mark(number())}};
+                                {BlockedUser{UserId(text()), true}, Mark(number())},
+                                {DevicesChanged{*rc::gen::arbitrary<std::int64_t>()}, Mark(number())}};
   for (const UserObject& object : objects) {
     const std::string bytes = encode(object);
     RC_ASSERT(decode_object(bytes).value() == object);

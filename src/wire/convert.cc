@@ -127,6 +127,7 @@ struct ObjectToPb {
     out.mutable_blocked()->set_user(it.user.value);
     out.mutable_blocked()->set_blocked(it.blocked);
   }
+  void operator()(const DevicesChanged& it) const { out.mutable_devices()->set_changed_at(it.changed_at); }
 };
 
 void to_pb(const UserObject& object, pb::UserObject& out) {

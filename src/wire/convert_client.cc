@@ -145,6 +145,8 @@ std::optional<UserObject> object_from(const pb::UserObject& object) {
     made.what = Setting{object.setting().name(), object.setting().value()};
   } else if (object.has_blocked()) {
     made.what = BlockedUser{UserId(object.blocked().user()), object.blocked().blocked()};
+  } else if (object.has_devices()) {
+    made.what = DevicesChanged{object.devices().changed_at()};
   } else {
     return std::nullopt;
   }

@@ -91,7 +91,8 @@ struct RowsGoneEvent {
   Interval rows;
 };
 
-/// A draft, a setting or a block has changed, here or on another device.
+/// A draft, a setting or a block has changed, here or on another device; or, as DevicesChanged, the list of the user's
+/// devices: whoever shows it asks the server's HTTP API for it again.
 struct ObjectEvent {
   UserObject object;
 };

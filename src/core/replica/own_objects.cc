@@ -58,7 +58,8 @@ OwnObjects::OwnObjects(Workspace& workspace, Mutations& mutations, const StoreIm
 }
 
 Result<void> OwnObjects::set(UserObject wish) {
-  if (std::holds_alternative<DeletedBlock>(wish.what)) return fail(ErrorCode::MALFORMED, "object");
+  if (std::holds_alternative<DeletedBlock>(wish.what) || std::holds_alternative<DevicesChanged>(wish.what))
+    return fail(ErrorCode::MALFORMED, "object");
   const auto* draft = std::get_if<SavedDraft>(&wish.what);
   if (draft != nullptr && body_bytes(draft->body) > ws_.options.body_bytes_max)
     return fail(ErrorCode::TOO_LARGE, "body", "At most " + std::to_string(ws_.options.body_bytes_max) + " bytes.");
