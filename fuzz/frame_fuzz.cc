@@ -26,8 +26,6 @@ void try_client_frame(Dialect dialect, std::string_view bytes) {
     std::string encoded;
     encode_client_frame(other, *frame, encoded);
     const auto again = decode_client_frame(other, encoded);
-    // Written out, a frame has more keys than its sender gave it; that alone may refuse it.
-    if (!again && again.error().error.code == ErrorCode::TOO_DEEP) continue;
     TM_CHECK(again.has_value(), "what was taken is taken again");
     TM_CHECK(again->SerializeAsString() == frame->SerializeAsString(), "and means the same");
   }

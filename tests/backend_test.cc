@@ -131,6 +131,59 @@ TEST_F(BackendApi, AFileOfOldConversationsIsTakenOverOnce) {
   EXPECT_EQ(parsed<pb::Change>(http_.get("/v1/conversations/group_1", server_.token("2"))).unread(), 0u);
 }
 
+/// As many messages as asked, each of so many bytes, with commas or the like between.
+std::string many_messages(const std::string& name, int count, std::size_t bytes, const std::string& before,
+                          const std::string& after) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += before + R"({"source_id":")" + name + std::to_string(i) + R"(","sender":"1","server_time":)" +
+            std::to_string(1'600'000'000'000 + i) + R"(,"body":{"text":")" + std::string(bytes, 'x') + "\"}}" +
+            (i + 1 < count ? after : "");
+  return text;
+}
+
+TEST_F(BackendApi, ALongFileIsTakenOverHoweverItIsWritten) {
+  const auto lines = [](const std::string& conversation, int count, std::size_t bytes) {
+    return many_messages(conversation, count, bytes, R"({"conversation_id":")" + conversation + R"(","messages":[)",
+                         "]}\n") +
+           "]}\n";
+  };
+  const Finished many = import_file(lines("1_2", 1'203, 5));
+  EXPECT_EQ(many.out, "1203 added, 0 known before\n") << many.err;
+  const Finished large = import_file(lines("1_3", 60, 40'000));
+  EXPECT_EQ(large.out, "60 added, 0 known before\n") << large.err;
+  const Finished one_line =
+      import_file(R"({"conversation_id":"1_4","messages":[)" + many_messages("m", 1'203, 1'000, "", ",") + "]}\n");
+  EXPECT_EQ(one_line.out, "1203 added, 0 known before\n") << one_line.err;
+}
+
+TEST_F(BackendApi, ACallTakesAsManyAsItSays) {
+  const auto import_call = [&](int count) {
+    return admin("/v1/admin/import",
+                 R"({"name":"n","conversation_id":"1_2","messages":[)" + many_messages("m", count, 5, "", ",") + "]}");
+  };
+  EXPECT_EQ(error_code(import_call(1'001)), "LIMIT_REACHED");
+  EXPECT_EQ(parsed<pb::Imported>(import_call(1'000)).added(), 1'000u);
+  std::string users;
+  for (int i = 0; i < 1'000; ++i)
+    users += (i == 0 ? "" : ",") + (R"({"user":"u)" + std::to_string(i) + R"(","level":"vip"})");
+  const auto put = parsed<pb::BulkAnswer>(admin("/v1/admin/users", "{\"users\":[" + users + "]}"));
+  ASSERT_EQ(put.results_size(), 1'000);
+  EXPECT_EQ(put.results(999).user().level(), "vip");
+  std::string groups;
+  for (int i = 0; i < 100; ++i)
+    groups += (i == 0 ? "" : ",") + (R"({"title":"G","owner":"u1","members":["u2"],"history_for_newcomers":"last",)"
+                                     R"("history_last":5,"idempotency_key":"k)" +
+                                     std::to_string(i) + "\"}");
+  const auto made = parsed<pb::BulkAnswer>(admin("/v1/admin/groups/bulk", "{\"groups\":[" + groups + "]}"));
+  ASSERT_EQ(made.results_size(), 100);
+  EXPECT_EQ(made.results(99).group().conversation_id(), "group_100");
+  std::string named;
+  for (int i = 0; i < 1'000; ++i) named += (i == 0 ? "\"u" : ",\"u") + std::to_string(i) + '"';
+  const auto grown = parsed<pb::Group>(admin("/v1/admin/groups/group_1/members", "{\"users\":[" + named + "]}"));
+  EXPECT_EQ(grown.member_count(), 1'000u);
+}
+
 TEST_F(BackendApi, AFileThatIsWrongSaysWhere) {
   const Finished broken = import_file("{\"conversation_id\":\"1_2\"}\n{\"messagess\":[]}\n");
   EXPECT_EQ(broken.exit_code, 1);

@@ -50,8 +50,8 @@ HttpResponse HttpClient::read_response(HttpResponseParser::AnswerTo answer_to) {
 }
 
 void parse_into(const HttpResponse& response, google::protobuf::Message& message) {
-  // Sync cursors and pages are deep and long; only the names matter here.
-  if (const auto read = read_json(response.body, message, {.max_depth = 32, .max_keys = 1'000'000}); !read)
+  // Sync pages are deep; only the names matter here.
+  if (const auto read = read_json(response.body, message, {.max_depth = 32}); !read)
     throw std::runtime_error("status " + std::to_string(response.status) + ", not the answer meant (" +
                              read.error().message() + " " + read.error().field + "): " + response.body.substr(0, 400));
 }

@@ -137,8 +137,7 @@ void print_json(std::string_view json) {
 }
 
 Called<void> read_answer(std::string_view json, google::protobuf::Message& answer) {
-  const auto parsed = read_json(
-      json, answer, {.fields = Unknown::ignore, .words = Unknown::ignore, .max_depth = 64, .max_keys = UINT32_MAX});
+  const auto parsed = read_json(json, answer, {.fields = Unknown::ignore, .words = Unknown::ignore, .max_depth = 64});
   if (parsed) return {};
   return std::unexpected(
       CallError{.code = "BAD_ANSWER",

@@ -21,6 +21,7 @@ namespace tidemark {
 namespace {
 
 constexpr int kBatchMessages = 500;
+constexpr std::size_t kBatchBytes = 400'000;  // with one of the longest on top of it, no request is too large
 constexpr std::int64_t kProgressEveryMs = 200;
 
 struct ImportFlags {
@@ -115,16 +116,25 @@ class Importer {
   }
 
   bool take(const v1::ImportRequest& line) {
-    const bool other = !batch_place_.empty() && batch_place_ != place_of(line);
-    if ((other || batch_.messages_size() + line.messages_size() > kBatchMessages) && !send()) return false;
-    if (batch_place_.empty()) {
-      batch_place_ = place_of(line);
-      batch_from_ = line_;
-      batch_.set_conversation_id(line.conversation_id());
-      if (line.has_group()) *batch_.mutable_group() = line.group();
+    if (!batch_place_.empty() && batch_place_ != place_of(line) && !send()) return false;
+    begin(line);
+    for (const v1::ImportedMessage& message : line.messages()) {
+      if ((batch_.messages_size() == kBatchMessages || batch_bytes_ > kBatchBytes) && !send()) return false;
+      begin(line);
+      std::string json;
+      write_json(message, json);
+      batch_bytes_ += json.size();
+      *batch_.add_messages() = message;
     }
-    for (const v1::ImportedMessage& message : line.messages()) *batch_.add_messages() = message;
     return true;
+  }
+
+  void begin(const v1::ImportRequest& line) {
+    if (!batch_place_.empty()) return;
+    batch_place_ = place_of(line);
+    batch_from_ = line_;
+    batch_.set_conversation_id(line.conversation_id());
+    if (line.has_group()) *batch_.mutable_group() = line.group();
   }
 
   /// A pointer counts from the batch on that brings its message; before it everything is read anyway.
@@ -167,6 +177,7 @@ class Importer {
     added_ += answer.added();
     known_ += answer.known();
     batch_.Clear();
+    batch_bytes_ = 0;
     batch_place_.clear();
     return true;
   }
@@ -177,6 +188,7 @@ class Importer {
   std::set<std::string> wanted_;                                     // source_ids that pointers name
   std::set<std::string> seen_;                                       // source_ids sent
   v1::ImportRequest batch_;
+  std::size_t batch_bytes_ = 0;
   std::string batch_place_;
   std::uint64_t batch_from_ = 0;
   std::uint64_t line_ = 0;

@@ -21,8 +21,8 @@ struct Limits {
   static constexpr std::int64_t mutations_kept = 64;             // outcomes kept by install -> MUTATION_EXPIRED
   static constexpr std::int64_t mutations_unanswered_max = 32;   // open mutations of an install; the client keeps to it
   static constexpr std::int64_t json_depth_max = 16;             // nesting of a frame or request -> TOO_DEEP
-  static constexpr std::int64_t json_keys_max = 1'000;   // keys of a frame, a request, or a body's data -> TOO_DEEP
-  static constexpr std::int64_t data_depth_max = 32;     // nesting of a body's data -> TOO_DEEP
+  static constexpr std::int64_t data_depth_max = 32;             // nesting of a body's data -> TOO_DEEP
+  static constexpr std::int64_t data_keys_max = 1'000;           // keys of a body's data -> TOO_DEEP
   static constexpr std::int64_t unread_exact_max = 999;  // unread is exact up to here, then "more than"; no error
   static constexpr std::int64_t dedup_remember_ms = 90'000'000;  // 25 h: how long ids of sends are remembered; no error
 

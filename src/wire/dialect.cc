@@ -2,8 +2,6 @@
 
 #include <google/protobuf/stubs/logging.h>
 
-#include <climits>
-
 #include "base/check.h"
 #include "tidemark.pb.h"
 #include "wire/dialect_binary.h"
@@ -27,7 +25,7 @@ void silence_protobuf() {
 /// The id of a JSON frame that was refused, wherever it stands in the frame; 0 when there is none to read.
 std::uint64_t find_json_id(std::string_view text) {
   JsonScanner scanner(text);
-  JsonLimits limits{.max_depth = 64, .keys_left = UINT_MAX};
+  JsonLimits limits{.max_depth = 64};
   if (!scanner.take_if('{') || scanner.take_if('}')) return 0;
   std::string scratch;
   do {
@@ -108,8 +106,7 @@ std::expected<pb::ClientFrame, DecodeError> decode_client_frame(Dialect dialect,
 
 std::expected<pb::ServerFrame, DecodeError> decode_server_frame(Dialect dialect, std::string_view bytes) {
   pb::ServerFrame frame;
-  const JsonReadOptions options{
-      .fields = Unknown::ignore, .words = Unknown::ignore, .max_depth = 32, .max_keys = UINT_MAX};
+  const JsonReadOptions options{.fields = Unknown::ignore, .words = Unknown::ignore, .max_depth = 32};
   auto parsed = dialect == Dialect::json ? read_json(bytes, frame, options) : parse_binary(bytes, frame);
   if (!parsed) return std::unexpected(refused(dialect, bytes, std::move(parsed).error()));
   return frame;

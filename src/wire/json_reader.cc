@@ -18,7 +18,7 @@ using google::protobuf::Message;
 class Reader {
  public:
   Reader(std::string_view text, const JsonReadOptions& options)
-      : scanner_(text), options_(options), limits_{.max_depth = options.max_depth, .keys_left = options.max_keys} {}
+      : scanner_(text), options_(options), limits_{.max_depth = options.max_depth} {}
 
   bool read(Message& message) {
     scanner_.skip_space();

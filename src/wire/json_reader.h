@@ -16,7 +16,6 @@ struct JsonReadOptions {
   Unknown fields = Unknown::refuse;  // ignored ones must still be JSON
   Unknown words = Unknown::refuse;   // of enums; an ignored one leaves the field unset
   int max_depth = 16;                // objects and arrays inside each other, at most 64
-  std::uint32_t max_keys = 1000;     // in the whole text
 };
 
 /// Replaces the message by what the text says. Null means absent; 64-bit integers come as numbers or decimal strings;
@@ -25,7 +24,7 @@ struct JsonReadOptions {
 /// - MALFORMED: not JSON (RFC 8259), a wrong type, a doubled key, two members of one oneof, invalid UTF-8, a lone
 ///   surrogate, a NUL in a string, anything behind the value;
 /// - OUT_OF_RANGE: a number that does not fit its type, a word that its enum lacks;
-/// - UNKNOWN_FIELD; TOO_DEEP for too much nesting or too many keys.
+/// - UNKNOWN_FIELD; TOO_DEEP for too much nesting. How much there is of it, the limits on its bytes say.
 /// After an error the message is valid with unspecified content. Never throws; thread-safe.
 Result<void> read_json(std::string_view text, google::protobuf::Message& message, const JsonReadOptions& options = {});
 

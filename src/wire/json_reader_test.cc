@@ -178,7 +178,7 @@ TEST(JsonReader, IgnoresTheUnknownWhenTold) {
   EXPECT_EQ(verdict(R"({"new":tru})", tolerant), "MALFORMED new");
 }
 
-TEST(JsonReader, LimitsDepthAndKeys) {
+TEST(JsonReader, LimitsDepthButNotHowManyThingsAreNamed) {
   const JsonReadOptions tolerant{.fields = Unknown::ignore};
   const auto nested = [](int depth) { return "{\"new\":" + std::string(depth, '[') + std::string(depth, ']') + "}"; };
   EXPECT_EQ(verdict(nested(15), tolerant), "taken");
@@ -193,8 +193,7 @@ TEST(JsonReader, LimitsDepthAndKeys) {
     for (int i = 1; i < keys; ++i) json += ",\"k" + std::to_string(i) + "\":0";
     return json + "}";
   };
-  EXPECT_EQ(verdict(many(1000), tolerant), "taken");
-  EXPECT_EQ(verdict(many(1001), tolerant), "TOO_DEEP ");
+  EXPECT_EQ(verdict(many(100'000), tolerant), "taken");
 }
 
 TEST(JsonReader, TakesOneMemberOfAOneof) {
@@ -212,7 +211,7 @@ RC_GTEST_PROP(JsonReader, ReadsBackWhatTheWriterWrites, (std::uint64_t seed)) {
     const auto message = random.any();
     const std::string json = json_of(*message);
     std::unique_ptr<google::protobuf::Message> read(message->New());
-    const auto result = read_json(json, *read, {.max_keys = 1'000'000});
+    const auto result = read_json(json, *read);
     if (!result) RC_FAIL(result.error().field + " " + result.error().detail + "\n" + json);
     RC_ASSERT(same(*message, *read));
   }

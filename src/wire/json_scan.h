@@ -30,8 +30,8 @@ struct JsonNumber {
 
 /// What may be nested and named in one text.
 struct JsonLimits {
-  int max_depth = 16;              // objects and arrays inside each other; at most 64
-  std::uint32_t keys_left = 1000;  // counted down
+  int max_depth = 16;                    // objects and arrays inside each other; at most 64
+  std::uint32_t keys_left = UINT32_MAX;  // counted down
 };
 
 /// Is told the keys that skip_value passes.
