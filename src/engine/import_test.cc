@@ -101,6 +101,125 @@ TEST(Import, PointersGoWhereTheyAreTold) {
   EXPECT_EQ(world.change("3", "1_3").unread.count, 1u);
 }
 
+std::pair<ErrorCode, std::string> refusal_of(EngineWorld& world, const Command& command) {
+  const auto reply = world.call(command);
+  if (reply) return {ErrorCode::INTERNAL, "taken"};
+  return {reply.error().code, reply.error().field};
+}
+
+TEST(Import, APointerOnceGivenStandsUntilAnotherIs) {
+  EngineWorld world;
+  auto first = import_into("1_2", {old("a", "1", 10, "one"), old("b", "1", 20, "two")});
+  first.reads = {{UserId("2"), "b"}};
+  world.get<ImportReply>(first);
+  world.get<ImportReply>(import_into("1_2", {old("c", "1", 30, "three")}));
+  EXPECT_EQ(world.change("2", "1_2").read, Seq(2)) << "he has read no further";
+  EXPECT_EQ(world.change("2", "1_2").unread.count, 1u);
+  EXPECT_EQ(world.change("1", "1_2").read, Seq(3)) << "of him nothing was said";
+  auto alone = import_into("1_2", {});
+  alone.reads = {{UserId("2"), "c"}};
+  const std::uint64_t mark = world.change("2", "1_2").mark.value;
+  world.get<ImportReply>(alone);
+  EXPECT_EQ(world.change("2", "1_2").unread.count, 0u) << "pointers may come by themselves";
+  EXPECT_EQ(world.change("2", "1_2").mark.value, mark + 1);
+  world.get<ImportReply>(alone);
+  world.get<ImportReply>(first);
+  EXPECT_EQ(world.change("2", "1_2").mark.value, mark + 1) << "twice is as good as once";
+  EXPECT_EQ(world.change("2", "1_2").read, Seq(3));
+}
+
+TEST(Import, WhatWasUnreadBeforeStaysUnread) {
+  EngineWorld world;
+  world.clock.wall = kThen;
+  world.send("1", "2", "live and not seen yet");
+  world.clock.wall = kThen + kHourMs;
+  world.get<ImportReply>(import_into("1_2", {old("a", "1", 10, "one"), old("b", "2", 20, "two")}));
+  EXPECT_EQ(world.change("2", "1_2").read, Seq());
+  EXPECT_EQ(world.change("2", "1_2").unread.count, 2u);
+  EXPECT_EQ(world.change("1", "1_2").read, Seq(3)) << "to him it was his own";
+  auto given = import_into("1_2", {old("c", "1", 30, "three")});
+  given.reads = {{UserId("2"), "b"}};
+  world.get<ImportReply>(given);
+  EXPECT_EQ(world.change("2", "1_2").unread.count, 1u) << "a pointer that is given is believed";
+}
+
+TEST(Import, AnotherConversationsMessagesAreNoneOfThisOne) {
+  EngineWorld world;
+  world.get<ImportReply>(import_into("1_3", {old("x", "1", 10, "elsewhere")}));
+  world.get<ImportReply>(import_into("1_2", {old("a", "1", 10, "one")}));
+  auto reply = old("b", "2", 20, "two");
+  reply.reply_to = "x";
+  EXPECT_EQ(refusal_of(world, import_into("1_2", {old("c", "1", 15, "c"), reply})),
+            std::pair(ErrorCode::MESSAGE_NOT_FOUND, std::string("messages[1].reply_to")));
+  auto read = import_into("1_2", {old("b", "2", 20, "two")});
+  read.reads = {{UserId("1"), "b"}, {UserId("2"), "x"}};
+  EXPECT_EQ(refusal_of(world, read), std::pair(ErrorCode::MESSAGE_NOT_FOUND, std::string("reads[1].source_id")));
+  read.reads[1].source_id = "never";
+  EXPECT_EQ(refusal_of(world, read), std::pair(ErrorCode::MESSAGE_NOT_FOUND, std::string("reads[1].source_id")));
+  EXPECT_EQ(refusal_of(world, import_into("1_2", {old("x", "1", 10, "elsewhere")})),
+            std::pair(ErrorCode::IDEMPOTENCY_CONFLICT, std::string("messages[0].source_id")));
+}
+
+TEST(Import, OnlyMembersHaveRead) {
+  EngineWorld world;
+  auto command = import_into("1_2", {old("a", "1", 10, "one")});
+  command.reads = {{UserId("3"), "a"}};
+  EXPECT_EQ(refusal_of(world, command), std::pair(ErrorCode::NOT_MEMBER, std::string("reads[0].user")));
+  command.reads = {{UserId(""), "a"}};
+  EXPECT_EQ(refusal_of(world, command), std::pair(ErrorCode::MALFORMED, std::string("reads[0].user")));
+  EXPECT_THAT(log_of(world, "1_2"), IsEmpty());
+  ImportCommand group = import_into("", {old("g", "2", 10, "hello")});
+  group.group = room();
+  group.reads = {{UserId("3"), ""}};
+  world.get<ImportReply>(group);
+  world.get<GroupReply>(remove("3", {"group_1", 0}, "3"));
+  EXPECT_EQ(world.get<ImportReply>(group).known, 1u) << "the same again, though he has left meanwhile";
+}
+
+TEST(Import, AConversationTakenOutOfTheListComesBackWithAllOfIt) {
+  EngineWorld world;
+  world.clock.wall = kThen;
+  world.send("1", "2", "cleared");
+  MutateCommand gone;
+  gone.user = UserId("2");
+  gone.change = RemoveCommand{UserId("2"), ConversationId("1_2"), Seq()};
+  world.get<MutatedReply>(gone);
+  world.clock.wall = kThen + kHourMs;
+  world.get<ImportReply>(import_into("1_2", {old("a", "1", 10, "one"), old("b", "1", 20, "two")}));
+  const Change change = world.change("2", "1_2");
+  EXPECT_FALSE(change.removed);
+  EXPECT_EQ(change.cleared, Seq(1));
+  EXPECT_EQ(change.unread.count, 0u);
+  EXPECT_EQ(world.change("1", "1_2").cleared, Seq());
+}
+
+TEST(Import, WhatWasImportedIsKnownThoughNothingNewMayCome) {
+  EngineOptions options;
+  options.params.small_max = 5;
+  EngineWorld world(options);
+  ImportCommand command = import_into("", {old("a", "2", 10, "hello")});
+  command.group = room();
+  command.reads = {{UserId("2"), "a"}};
+  world.get<ImportReply>(command);
+  AddMembersCommand more;
+  more.user = UserId("1");
+  more.conversation = ConversationId("group_1");
+  for (const char* user : {"4", "5", "6", "7"}) more.added.emplace_back(user);
+  world.get<GroupReply>(more);
+  ImportCommand longer = command;
+  longer.messages.push_back(old("b", "2", 20, "more"));
+  EXPECT_EQ(world.get<ImportReply>(command).known, 1u);
+  EXPECT_EQ(refusal_of(world, longer), std::pair(ErrorCode::LIMIT_REACHED, std::string("group.source_id")));
+  DissolveGroupCommand end;
+  end.user = UserId("1");
+  end.conversation = ConversationId("group_1");
+  world.get<GroupReply>(end);
+  EXPECT_EQ(world.get<ImportReply>(command).known, 1u);
+  EXPECT_EQ(refusal_of(world, longer), std::pair(ErrorCode::CONVERSATION_CLOSED, std::string("group.source_id")));
+  EXPECT_EQ(refusal_of(world, import_into("group_1", {old("b", "2", 20, "more")})),
+            std::pair(ErrorCode::CONVERSATION_CLOSED, std::string("conversation_id")));
+}
+
 TEST(Import, AGroupIsMadeOnceWithItsTime) {
   EngineWorld world;
   ImportCommand command = import_into("", {old("a", "2", 10, "hello")});
