@@ -125,11 +125,16 @@ void note_high(Draft& draft, const UserId& user, const ConversationId& id, Seq s
 }
 
 /// Whoever names himself knows.
-bool mentions(const Entry& entry, const UserId& user) {
+bool names(const Entry& entry, const UserId& user) {
   return user != entry.sender && std::ranges::find(entry.mentions, user) != entry.mentions.end();
 }
 
 /// What sending changes in the sender's own row; whether it changed his read state.
+/// By name, or with everybody.
+bool means(const Entry& entry, const UserId& user) {
+  return names(entry, user) || (entry.mention_all && user != entry.sender);
+}
+
 bool note_own(Draft& draft, const ConversationId& id, const Entry& entry) {
   if (entry.sender.empty()) return false;  // the system's
   UserConversation& row = draft.edit_row(entry.sender, id);
@@ -150,8 +155,8 @@ Receiver tell_member(Draft& draft, const Member& member, const ConversationId& i
     row.state_mark = row.head_mark;
     draft.add_summary(receiver, id);
   }
-  receiver.mentioned = mentions(entry, member.user);
-  if (receiver.mentioned) note_mention(row, entry.seq);
+  receiver.mentioned = means(entry, member.user);
+  if (names(entry, member.user)) note_mention(row, entry.seq);
   if (entry.priority == Priority::high && member.user != entry.sender) note_high(draft, member.user, id, entry.seq);
   if (comes_back) settle_floor(draft, member.user, draft.line(id), row);
   const bool counted = !self_chat && unread_may_be_inexact(row, draft.line(id), params);
@@ -172,8 +177,8 @@ Notice tell_large(Draft& draft, const ConversationId& id, const std::shared_ptr<
   told.erase(repeated.begin(), repeated.end());
   for (const UserId& user : told) {
     Receiver receiver = draft.touch_state(user, id, entry.get());
-    receiver.mentioned = mentions(*entry, user);
-    if (receiver.mentioned) note_mention(draft.edit_row(user, id), entry->seq);
+    receiver.mentioned = means(*entry, user);
+    if (names(*entry, user)) note_mention(draft.edit_row(user, id), entry->seq);
     draft.add_summary(receiver, id);
     notice.receivers.push_back(std::move(receiver));
   }

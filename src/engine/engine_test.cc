@@ -1,6 +1,7 @@
 // The commit round as a whole: commands in, durable state and notices out.
 #include "engine/engine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -359,6 +360,27 @@ void use_for_hours(EngineWorld& world, int hours) {
     world.clock.pass(kHourMs);
     world.send("C", "D", "time passes");
   }
+}
+
+TEST(Send, a_push_says_whom_it_means_by_name_or_with_everybody) {
+  EngineWorld world;
+  const Group group = make_group(world, "A", {"B", "C"});
+  const auto meant = [&](const std::vector<std::string>& names, bool all) {
+    world.take_notices();
+    SendCommand command = world.message("A", group.id, "look");
+    for (const std::string& name : names) command.mentions.emplace_back(name);
+    command.mention_all = all;
+    world.get<SentReply>(command);
+    std::vector<std::string> found;
+    const std::vector<Notice> notices = world.take_notices();
+    for (const Receiver& each : notices.at(0).receivers)
+      if (each.mentioned) found.push_back(each.user.value);
+    return found;
+  };
+  EXPECT_THAT(meant({}, false), testing::IsEmpty());
+  EXPECT_THAT(meant({"B", "A"}, false), testing::UnorderedElementsAre("B")) << "whoever says it knows";
+  EXPECT_THAT(meant({}, true), testing::UnorderedElementsAre("B", "C"));
+  EXPECT_EQ(world.change("B", group.id).mentions, 1u) << "by name";
 }
 
 TEST(Engine, old_ids_are_dropped_by_hours_of_use) {

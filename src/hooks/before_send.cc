@@ -35,6 +35,7 @@ std::string before_send_json(const SendCommand& command, const ConversationId& c
   question.set_reply_to(command.reply_to.value);
   for (const UserId& user : command.mentions) question.add_mentions(user.value);
   question.set_priority(static_cast<v1::Priority>(command.priority));
+  question.set_mention_all(command.mention_all);
   std::string json;
   write_json(question, json);
   return json;

@@ -6,6 +6,8 @@
 #include <future>
 
 #include "hooks/testing_receiver.h"
+#include "tidemark.pb.h"
+#include "wire/json_reader.h"
 
 namespace tidemark {
 namespace {
@@ -55,6 +57,29 @@ TEST(Verdicts, AreReadFromTheAnswerAndWhatIsNoneIsSilence) {
   EXPECT_EQ(verdict_in("<html>").kind, Verdict::Kind::silent);
   EXPECT_EQ(verdict_in(R"({"body":{"data":"no json"}})").kind, Verdict::Kind::silent);
   EXPECT_EQ(verdict_in(R"({"refused":true,"code":")" + std::string(65, 'x') + "\"}").kind, Verdict::Kind::silent);
+}
+
+TEST(BeforeSendQuestion, TellsWhatTheSenderGave) {
+  SendCommand command;
+  command.sender = UserId("1");
+  command.device = DeviceId("d");
+  command.client_msg_id = "m";
+  command.body.text = "hi";
+  command.reply_to = Seq(3);
+  command.mentions = {UserId("2")};
+  command.mention_all = true;
+  command.priority = Priority::high;
+  v1::BeforeSend told;
+  ASSERT_TRUE(read_json(before_send_json(command, ConversationId("1_2")), told));
+  EXPECT_EQ(told.sender(), "1");
+  EXPECT_EQ(told.sender_device(), "d");
+  EXPECT_EQ(told.conversation_id(), "1_2");
+  EXPECT_EQ(told.client_msg_id(), "m");
+  EXPECT_EQ(told.body().text(), "hi");
+  EXPECT_EQ(told.reply_to(), 3u);
+  EXPECT_EQ(told.mentions(0), "2");
+  EXPECT_TRUE(told.mention_all());
+  EXPECT_EQ(told.priority(), v1::PRIORITY_HIGH);
 }
 
 TEST(BeforeSendAsker, EveryQuestionIsAnsweredByTheApplicationOrByItsSilence) {
