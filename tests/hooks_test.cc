@@ -270,6 +270,35 @@ TEST(BeforeSend, ASlowAnswerReordersNothingAndHoldsUpNobodyElse) {
   for (std::size_t i = 0; i < behind.size(); ++i) EXPECT_EQ(client.arrived(behind[i])->sent().seq(), 3 + i);
 }
 
+TEST(BeforeSend, WhatCannotBeTakenAnywayIsNotAskedAbout) {
+  TestReceiver receiver(kSecret, [](const ReceivedPost&) { return ReceiverAnswer{500, {}}; });
+  ServerProcess server(asking(receiver));
+  HttpClient http(server.port());
+  const std::string token = server.token("1");
+  const auto code = [&](const std::string& more) {
+    return error_code(http.post("/v1/messages", token,
+                                R"({"client_msg_id":")" + new_id() + R"(","body":{"text":"a"},)" + more + "}"));
+  };
+  EXPECT_EQ(code(R"("conversation_id":"group_7")"), "CONVERSATION_NOT_FOUND");
+  EXPECT_EQ(code(R"("to":"2","reply_to":9)"), "MESSAGE_NOT_FOUND");
+  EXPECT_EQ(code(R"("to":"2","mentions":["3"])"), "MALFORMED");
+  ASSERT_EQ(http.call("PUT", "/v1/blocked/1", server.token("2"), "").status, 200);
+  EXPECT_EQ(code(R"("to":"2")"), "BLOCKED");
+  EXPECT_THAT(receiver.all(), IsEmpty());
+  EXPECT_EQ(code(R"("to":"3")"), "HOOK_UNAVAILABLE");
+  EXPECT_THAT(receiver.all(), ::testing::SizeIs(1));
+
+  // What its sender has asked before counts, though it is not done yet.
+  WsClient client(server.port(), Dialect::json);
+  client.hello(server.token("2"), {.device = "d"});
+  pb::ClientFrame unblock;
+  unblock.mutable_mutate()->mutable_block()->set_user("1");
+  unblock.mutable_mutate()->mutable_block()->set_blocked(false);
+  client.post(unblock);
+  const auto sent = client.post(send_frame("1", "b", new_id()));
+  EXPECT_EQ(code_of(client.answer(sent)), "HOOK_UNAVAILABLE");
+}
+
 TEST(BeforeSend, WithoutAnAnswerTheSettingDecides) {
   int port = 0;
   {

@@ -31,6 +31,7 @@ struct SendCommand {
   bool system = false;               // nobody's: it has no sender, and goes where it is sent
   std::optional<Digest> given = {};  // content_of() what the sender gave, where a hook has amended the body
   std::string level = {};            // of the sender, as his token says
+  bool ask_only = false;             // nothing is written: it is only told whether it would be taken, or was
 };
 
 struct ReadCommand {

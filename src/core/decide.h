@@ -27,9 +27,6 @@ std::uint64_t next_number(std::uint64_t head, std::uint32_t line_epoch, std::uin
 /// Digest of what a sender gave: a later send under the same client_msg_id has to give the same.
 Digest content_of(const SendCommand& command);
 
-/// Whether a message was taken before under this send's id; refused as decide() refuses what has no such id.
-Result<bool> sent_before(View& view, const SendCommand& command, const Context& context);
-
 /// The keys under which a send of this id may be remembered, or the refusal of its time. The first is the one a new
 /// record is kept under.
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,

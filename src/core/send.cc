@@ -129,12 +129,12 @@ bool names(const Entry& entry, const UserId& user) {
   return user != entry.sender && std::ranges::find(entry.mentions, user) != entry.mentions.end();
 }
 
-/// What sending changes in the sender's own row; whether it changed his read state.
 /// By name, or with everybody.
 bool means(const Entry& entry, const UserId& user) {
   return names(entry, user) || (entry.mention_all && user != entry.sender);
 }
 
+/// What sending changes in the sender's own row; whether it changed his read state.
 bool note_own(Draft& draft, const ConversationId& id, const Entry& entry) {
   if (entry.sender.empty()) return false;  // the system's
   UserConversation& row = draft.edit_row(entry.sender, id);
@@ -244,14 +244,6 @@ Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedCo
   return made;
 }
 
-Result<bool> sent_before(View& view, const SendCommand& command, const Context& context) {
-  TM_TRY(check_body(command.body, context.params));
-  TM_ASSIGN(const ConversationId id, resolve(view, command));
-  TM_ASSIGN(const std::vector<DedupKey> keys,
-            dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
-  return view.remembered(keys).has_value();
-}
-
 Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const ConversationId& conversation,
                                          const std::string& client_msg_id, std::int64_t client_time, bool admin,
                                          const Context& context) {
@@ -291,6 +283,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   TM_TRY(check_priority(draft, command, context.params));
   TM_TRY(check_reply(draft, command, id));
   TM_TRY(check_mentions(draft, command, *conversation, context.params));
+  if (command.ask_only) return Decision{SentReply{id, Seq(), 0, MessageState::live, false}, {}, {}};
 
   Entry entry;
   entry.kind = EntryKind::message;

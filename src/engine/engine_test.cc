@@ -409,5 +409,31 @@ TEST(Engine, a_wall_clock_that_is_wrong_at_a_start_makes_no_retry_a_second_messa
   EXPECT_EQ(again.seq, first.seq);
 }
 
+TEST(Send, can_be_asked_about_without_being_made) {
+  EngineWorld world;
+  SendCommand question = world.message("A", "B", "hi");
+  question.ask_only = true;
+  EXPECT_EQ(world.get<SentReply>(question), (SentReply{ConversationId("A_B"), Seq(), 0, MessageState::live, false}));
+  EXPECT_THAT(log_of(world, "A_B"), testing::IsEmpty());
+  EXPECT_THAT(world.take_notices(), testing::IsEmpty());
+  SendCommand made = question;
+  made.ask_only = false;
+  EXPECT_FALSE(world.get<SentReply>(made).duplicate) << "the id is not used up";
+  EXPECT_TRUE(world.get<SentReply>(question).duplicate);
+
+  SendCommand refused = world.message("C", "group_7", "hi");
+  refused.ask_only = true;
+  EXPECT_EQ(world.refused(refused), ErrorCode::CONVERSATION_NOT_FOUND);
+  SendCommand answer = world.message("B", "A", "to nothing");
+  answer.ask_only = true;
+  answer.reply_to = Seq(9);
+  EXPECT_EQ(world.refused(answer), ErrorCode::MESSAGE_NOT_FOUND);
+  const Group group = make_group(world, "A", {"B"});
+  world.get<GroupReply>(remove("B", group, "B"));
+  SendCommand left = world.message("B", group.id, "hi");
+  left.ask_only = true;
+  EXPECT_EQ(world.refused(left), ErrorCode::NOT_MEMBER);
+}
+
 }  // namespace
 }  // namespace tidemark

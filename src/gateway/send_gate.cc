@@ -16,13 +16,14 @@ std::string name_of(const SendCommand& command, const ConversationId& conversati
 
 }  // namespace
 
-void SendGate::pass(SessionId link, SendCommand command, Go go) {
+void SendGate::pass(SessionId link, SendCommand command, Session by, Go go) {
   auto waiting = std::make_shared<Waiting>();
   waiting->conversation = conversation_of(command);
   waiting->name = name_of(command, waiting->conversation);
   waiting->lane =
       link == 0 ? "h" + std::to_string(next_lane_++) : "l" + std::to_string(link) + '/' + waiting->conversation.value;
   waiting->command = std::move(command);
+  waiting->by = std::move(by);
   waiting->go = std::move(go);
   auto& lane = lanes_[waiting->lane];
   lane.push_back(waiting);
@@ -32,11 +33,10 @@ void SendGate::pass(SessionId link, SendCommand command, Go go) {
 void SendGate::start(const Shared& waiting) {
   const auto [place, first] = in_hand_.try_emplace(waiting->name);
   if (!first) return place->second.push_back(waiting);
-  port_.look_up(waiting->command, [this, waiting](Result<bool> taken_before) {
-    if (taken_before && *taken_before) return go_on(waiting, std::move(waiting->command));
-    // A conversation may be in the making by what its sender has asked before.
-    if (taken_before || taken_before.error().code == ErrorCode::CONVERSATION_NOT_FOUND) return ask(waiting);
-    go_on(waiting, std::unexpected(std::move(taken_before).error()));
+  port_.check(waiting->command, waiting->by, [this, waiting](Result<bool> taken_before) {
+    if (!taken_before) return go_on(waiting, std::unexpected(std::move(taken_before).error()));
+    if (*taken_before) return go_on(waiting, std::move(waiting->command));
+    ask(waiting);
   });
 }
 

@@ -1,6 +1,7 @@
-// Where messages wait for what the application says of them, before they reach the engine (docs/hooks.md). One that was
-// taken before is not asked again. Those that one link sends to one conversation pass in the order sent, however long
-// the application takes over one; nobody else waits for them. Network thread; no I/O of its own.
+// Where messages wait for what the application says of them, before they reach the engine (docs/hooks.md). What was
+// taken before, or cannot be taken anyway, it is not asked about. Those that one link sends to one conversation pass in
+// the order sent, however long the application takes over one; nobody else waits for them. Network thread; no I/O of
+// its own.
 #pragma once
 
 #include <deque>
@@ -18,8 +19,9 @@ namespace tidemark {
 class SendGate {
  public:
   struct Port {
-    /// Whether it was taken before, or why it cannot be; told on this thread, not at once.
-    std::function<void(const SendCommand&, std::move_only_function<void(Result<bool>)>)> look_up;
+    /// Whether it was taken before, or why it cannot be, behind all that was sent on before; told on this thread, not
+    /// at once.
+    std::function<void(const SendCommand&, Session, std::move_only_function<void(Result<bool>)>)> check;
     /// What the application says, told on this thread, not at once.
     std::function<void(const SendCommand&, const ConversationId&, std::move_only_function<void(Verdict)>)> ask;
   };
@@ -29,7 +31,7 @@ class SendGate {
   SendGate(Port port, WhenDown when_down) : port_(std::move(port)), when_down_(when_down) {}
 
   /// `link` 0: HTTP, where nothing waits for anything.
-  void pass(SessionId link, SendCommand command, Go go);
+  void pass(SessionId link, SendCommand command, Session by, Go go);
   /// The engine has answered this send, whatever it was: who waits with the same one is looked at now.
   void settled(const SendCommand& command);
 
@@ -39,6 +41,7 @@ class SendGate {
     std::string name;  // the same for the same send
     ConversationId conversation;
     SendCommand command;
+    Session by;
     Go go;
   };
   using Shared = std::shared_ptr<Waiting>;

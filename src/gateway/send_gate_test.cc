@@ -23,7 +23,7 @@ SendCommand message(const std::string& to, const std::string& id, const std::str
 class Gate : public ::testing::Test {
  protected:
   void pass(SessionId link, SendCommand command) {
-    gate_->pass(link, std::move(command), [this](Result<SendCommand> with) {
+    gate_->pass(link, std::move(command), {}, [this](Result<SendCommand> with) {
       if (!with) {
         out_.push_back("refused " + std::string(error_info(with.error().code).name) + with.error().app_code);
         return;
@@ -34,10 +34,10 @@ class Gate : public ::testing::Test {
   }
   void make(WhenDown when_down = WhenDown::refuse) {
     gate_ = std::make_unique<SendGate>(
-        SendGate::Port{.look_up =
-                           [this](const SendCommand& command, auto told) {
+        SendGate::Port{.check =
+                           [this](const SendCommand& command, const Session&, auto told) {
                              const bool known = std::ranges::find(taken_, command.client_msg_id) != taken_.end();
-                             told(looked_up_.value_or(known));
+                             told(checked_.value_or(known));
                            },
                        .ask =
                            [this](const SendCommand& command, const ConversationId&, auto told) {
@@ -60,7 +60,7 @@ class Gate : public ::testing::Test {
   std::vector<std::string> out_;
   std::vector<std::string> taken_;
   std::vector<SendCommand> sent_;
-  std::optional<Result<bool>> looked_up_;
+  std::optional<Result<bool>> checked_;
   std::map<std::string, std::move_only_function<void(Verdict)>> answers_;
 };
 
@@ -140,14 +140,15 @@ TEST_F(Gate, SilenceIsTakenAsTheSettingSays) {
   EXPECT_THAT(out_, ElementsAre("a hello", "refused HOOK_UNAVAILABLE"));
 }
 
-TEST_F(Gate, WhatCannotBeTakenIsRefusedUnaskedButForAConversationInTheMaking) {
+TEST_F(Gate, WhatCannotBeTakenIsRefusedUnasked) {
   make();
-  looked_up_ = fail(ErrorCode::CLIENT_MSG_ID_EXPIRED);
+  checked_ = fail(ErrorCode::NOT_MEMBER);
   pass(1, message("2", "a"));
   EXPECT_THAT(asked_, IsEmpty());
-  looked_up_ = fail(ErrorCode::CONVERSATION_NOT_FOUND);
-  pass(1, message("2", "b"));
-  EXPECT_THAT(asked_, ElementsAre("b"));
+  EXPECT_THAT(out_, ElementsAre("refused NOT_MEMBER"));
+  checked_.reset();
+  pass(1, message("2", "a"));
+  EXPECT_THAT(asked_, ElementsAre("a")) << "a refusal is not remembered";
 }
 
 }  // namespace

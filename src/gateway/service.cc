@@ -48,16 +48,6 @@ struct ReplyToFrame {
   void operator()(const NoReply&) {}
 };
 
-/// An administrator's calls belong to no session.
-Session session_of(const Caller& caller) {
-  Session session;
-  if (!caller.admin)
-    session = {caller.user, caller.device, caller.generation, caller.token_issued_at, caller.token_of_device};
-  session.idempotency_key = caller.idempotency_key;
-  session.request = caller.request;
-  return session;
-}
-
 /// The caller of a request that has a name of its own.
 Result<Caller> named_caller(Caller caller, const pb::ClientFrame& request) {
   TM_TRY(check_name(request.idempotency_key(), Limits::idempotency_key_bytes_max, "idempotency_key"));
@@ -149,6 +139,15 @@ struct Place {
 };
 
 }  // namespace
+
+Session session_of(const Caller& caller) {
+  Session session;
+  if (!caller.admin)
+    session = {caller.user, caller.device, caller.generation, caller.token_issued_at, caller.token_of_device};
+  session.idempotency_key = caller.idempotency_key;
+  session.request = caller.request;
+  return session;
+}
 
 Service::Service(Engine& engine, const Clock& clock, PageTokens tokens, Threads threads, ServiceLimits limits,
                  Metrics& metrics)

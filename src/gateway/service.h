@@ -44,6 +44,9 @@ struct Caller {
   Digest request{};
 };
 
+/// The session that a call belongs to; an administrator's belong to none.
+Session session_of(const Caller& caller);
+
 /// How many conversations a device can have open.
 inline constexpr std::size_t kFocusMax = 8;
 

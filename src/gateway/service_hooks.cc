@@ -31,13 +31,19 @@ void tell(const DeadEvent& dead, pb::DeadEvent& out) {
 
 void Service::ask_before_send(BeforeSendAsker& asker, WhenDown when_down) {
   SendGate::Port port;
-  port.look_up = [this](const SendCommand& command, std::move_only_function<void(Result<bool>)> told) {
-    threads_.on_reader([this, command, told = std::move(told)]() mutable {
-      StoreView view = engine_.view();
-      Result<bool> known = sent_before(view, command, {clock_.wall_ms(), engine_.params()});
-      if (view.failure()) known = std::unexpected(told_of(*view.failure()));
-      threads_.on_network([told = std::move(told), known = std::move(known)]() mutable { told(std::move(known)); });
-    });
+  // By the engine and not by a snapshot: it stands behind what its sender has asked before, such as a group or a
+  // joining.
+  port.check = [this](const SendCommand& command, Session by, std::move_only_function<void(Result<bool>)> told) {
+    SendCommand question = command;
+    question.ask_only = true;
+    by.idempotency_key.clear();  // nothing is done under it
+    engine_.submit(
+        std::move(question),
+        [told = std::move(told)](Result<Reply> reply) mutable {
+          if (!reply) return told(std::unexpected(std::move(reply).error()));
+          told(std::get<SentReply>(*reply).duplicate);
+        },
+        std::move(by));
   };
   port.ask = [this, &asker](const SendCommand& command, const ConversationId& conversation,
                             std::move_only_function<void(Verdict)> told) {
@@ -53,7 +59,7 @@ void Service::ask_before_send(BeforeSendAsker& asker, WhenDown when_down) {
 }
 
 void Service::send_asked(const Caller& caller, SendCommand command, Answer answer) {
-  gate_->pass(caller.link, std::move(command),
+  gate_->pass(caller.link, std::move(command), session_of(caller),
               [this, caller, answer = std::move(answer)](Result<SendCommand> asked) mutable {
                 if (!asked) {
                   ++metrics_.errors[error_info(asked.error().code).name];
