@@ -346,5 +346,38 @@ TEST(Reaction, a_read_that_fails_at_any_step_leaves_nothing_half_done) {
   }
 }
 
+TEST(Reaction, whoever_has_left_is_told_of_nobody_who_came_later) {
+  EngineWorld world;
+  CreateGroupCommand open;
+  open.creator = UserId("a");
+  open.title = "open";
+  open.members = {UserId("b"), UserId("c")};
+  open.newcomers = HistoryForNewcomers::all;
+  const Group seen{world.get<GroupReply>(open).group.id.value, 1};
+  const std::uint64_t seq = world.send("a", seen.id, "x").seq.value;
+  world.get<MutatedReply>(react("c", seen.id, seq, "y"));
+  world.get<GroupReply>(remove("c", seen, "c"));
+  world.get<GroupReply>(remove("b", seen, "b"));
+  world.get<GroupReply>(add("a", seen, "d"));
+  for (const char* user : {"a", "d"}) world.get<MutatedReply>(react(user, seen.id, seq, "y"));
+  const auto users = [&](const std::string& user, std::uint32_t limit) {
+    std::vector<std::string> found;
+    UserId after;
+    do {
+      const auto page = who(world, user, seen.id, seq, {}, after, limit);
+      for (const auto& each : page->users) found.push_back(each.user.value);
+      after = page->next;
+    } while (!after.empty());
+    return found;
+  };
+  EXPECT_THAT(users("a", 1), ElementsAre("a", "c", "d"));
+  EXPECT_THAT(users("d", 2), ElementsAre("a", "c", "d")) << "a member may know who was there";
+  EXPECT_THAT(users("b", 1), ElementsAre("a", "c"));
+  EXPECT_THAT(users("b", 0), ElementsAre("a", "c"));
+  EXPECT_EQ(reactions_of(world, "b", seen.id, seq)[0].count, 3u) << "the row is as it is now";
+  world.get<GroupReply>(add("a", seen, "b"));
+  EXPECT_THAT(users("b", 1), ElementsAre("a", "c", "d"));
+}
+
 }  // namespace
 }  // namespace tidemark
