@@ -98,7 +98,7 @@ TEST_P(HistoryFaults, F14_WalksEndAndBadPlacesAreRefused) {
   const auto other =
       parsed<pb::HistoryPage>(http.get("/v1/conversations/" + chat("u1", "u3") + "/messages?limit=1", bearer));
   ASSERT_NE(other.page_token(), "");
-  status("?page_token=" + percent_encode(other.page_token()), "MALFORMED", "page_token");
+  status("?page_token=" + percent_encode(other.page_token()), "BAD_TOKEN", "page_token");
 
   EXPECT_EQ(parsed<pb::HistoryPage>(http.get(base + "?limit=0", bearer)).messages_size(), 50) << "0: the default";
   EXPECT_EQ(parsed<pb::HistoryPage>(http.get(base + "?limit=1", bearer)).messages_size(), 1);

@@ -74,7 +74,7 @@ TEST_P(Reactions, WhoReactsComesInPagesBothWays) {
       parsed<pb::ReactionList>(http.get(target + "?limit=1&page_token=" + first.page_token(), token("b")));
   ASSERT_EQ(second.users_size(), 1);
   EXPECT_EQ(second.users(0).reactions(0), "late");
-  EXPECT_EQ(error_code(http.get(target + "?reaction=yes&page_token=" + first.page_token(), token("b"))), "MALFORMED");
+  EXPECT_EQ(error_code(http.get(target + "?reaction=yes&page_token=" + first.page_token(), token("b"))), "BAD_TOKEN");
   EXPECT_EQ(error_code(http.get(target + "?page_token=" + first.page_token(), token("a"))), "BAD_TOKEN");
   EXPECT_EQ(error_code(http.get(target, token("c"))), "MESSAGE_NOT_FOUND");
   EXPECT_EQ(error_field(http.get(target, token("c"))), "message_id");

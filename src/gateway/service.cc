@@ -138,6 +138,10 @@ struct Place {
   ByteWriter out{bytes};
 };
 
+std::unexpected<Error> foreign_page() {
+  return fail(ErrorCode::BAD_TOKEN, "page_token", "It was given to another question.");
+}
+
 }  // namespace
 
 Session session_of(const Caller& caller) {
@@ -565,8 +569,7 @@ void Service::members(const Caller& caller, const pb::ClientFrame& request, Answ
     const auto content = tokens_.open(PageKind::members, caller.user, caller.device, asked.page_token(), "page_token");
     if (!content) return answer(std::unexpected(content.error()));
     ByteReader in(*content);
-    if (in.string() != id.value)
-      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another conversation."));
+    if (in.string() != id.value) return answer(foreign_page());
     after.join = Seq(in.varint());
     after.user = UserId(in.string());
   }
@@ -641,8 +644,7 @@ void Service::history(const Caller& caller, const pb::ClientFrame& request, Answ
     const auto content = tokens_.open(PageKind::history, caller.user, caller.device, asked.page_token(), "page_token");
     if (!content) return answer(std::unexpected(content.error()));
     ByteReader in(*content);
-    if (in.string() != asked.conversation_id())
-      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another conversation."));
+    if (in.string() != asked.conversation_id()) return answer(foreign_page());
     const bool down = in.u8() != 0;
     (down ? query->before : query->after) = Seq(in.varint());
   }
@@ -675,7 +677,7 @@ void Service::reactions(const Caller& caller, const pb::ClientFrame& request, An
     if (!content) return answer(std::unexpected(content.error()));
     ByteReader in(*content);
     if (in.string() != asked.conversation_id() || in.varint() != asked.seq() || in.string() != asked.reaction())
-      return answer(fail(ErrorCode::MALFORMED, "page_token", "It belongs to another question."));
+      return answer(foreign_page());
     query.after = UserId(in.string());
   }
   read(
