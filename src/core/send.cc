@@ -94,9 +94,10 @@ Result<Decision> answer_duplicate(View& view, const ConversationId& id, const De
 }
 
 /// A blocked sender gets an error, and no entry is made.
-Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, const UserId& sender) {
+Result<void> check_not_blocked(View& view, const ParsedConversation& parsed, const UserId& sender,
+                               std::string_view field) {
   if (parsed.kind != ConversationKind::single || parsed.self()) return {};
-  if (blocks(view, parsed.peer_of(sender), sender)) return fail(ErrorCode::BLOCKED, "to");
+  if (blocks(view, parsed.peer_of(sender), sender)) return fail(ErrorCode::BLOCKED, std::string(field));
   return {};
 }
 
@@ -208,9 +209,9 @@ Result<const Conversation*> writable_for_sender(Draft& draft, const SendCommand&
   const Context& context = draft.context();
   const Conversation* conversation = draft.conversation(id);
   if (parsed.kind == ConversationKind::single) {
-    if (!command.admin) TM_TRY(check_not_blocked(draft, parsed, command.sender));
-    TM_TRY(check_registered(draft, context.params, parsed.peer_of(command.sender),
-                            command.to.empty() ? "conversation_id" : "to"));
+    const std::string_view field = command.to.empty() ? "conversation_id" : "to";
+    if (!command.admin) TM_TRY(check_not_blocked(draft, parsed, command.sender, field));
+    TM_TRY(check_registered(draft, context.params, parsed.peer_of(command.sender), field));
     return conversation != nullptr ? conversation : &make_single(draft, id, parsed);
   }
   const UserConversation* row = draft.user_conversation(command.sender, id);

@@ -475,7 +475,8 @@ void Service::send(const Caller& caller, const pb::ClientFrame& request, Answer 
     return answer(
         fail(ErrorCode::MALFORMED, "sender", "Name the user on whose behalf the message is sent, or say system."));
   if (!caller.admin && (!request.send().sender().empty() || command->system))
-    return answer(fail(ErrorCode::FORBIDDEN, "sender", "Only admin tokens send for somebody else."));
+    return answer(
+        fail(ErrorCode::FORBIDDEN, command->system ? "system" : "sender", "Only admin tokens send for somebody else."));
   command->sender = caller.admin ? UserId(request.send().sender()) : caller.user;
   command->device = caller.device;
   command->admin = caller.admin;
@@ -535,7 +536,11 @@ void Service::heads(const Caller& caller, const pb::ClientFrame& request, Answer
       return answer(
           fail(ErrorCode::LIMIT_REACHED, "conversation_ids", "At most " + std::to_string(kFocusMax) + " at a time."));
     query.only = true;
-    for (const std::string& id : request.focus().conversation_ids()) query.known.push_back({ConversationId(id), Seq()});
+    for (const std::string& id : request.focus().conversation_ids()) {
+      query.known.push_back({ConversationId(id), Seq()});
+      if (auto named = parse_conversation(query.known.back().conversation, "conversation_ids"); !named)
+        return answer(std::unexpected(std::move(named).error()));
+    }
   }
   query.user = caller.user;
   read(
@@ -757,7 +762,7 @@ Result<EndSessionsCommand> end_sessions_from(const Caller& caller, const pb::Cli
   if (request.has_logout()) return logout_from(caller, request.logout());
   EndSessionsCommand command;
   if (request.has_logout_others()) {
-    if (caller.device.empty()) return fail(ErrorCode::MALFORMED, "device", "Say which device this is.");
+    if (caller.device.empty()) return fail(ErrorCode::MALFORMED, "Tidemark-Device", "Say which device this is.");
     command.user = caller.user;
     command.except = caller.device;
     return command;
