@@ -225,6 +225,18 @@ struct OnceRules {
   }
 };
 
+TEST(DocsProtocol, EveryHttpOperationIsInTheTableAndNoOther) {
+  std::set<std::string> told;
+  for (const auto& cells : first_table(under_heading(protocol_lines(), "## 15. HTTP")))
+    told.insert(cells[0].substr(0, cells[0].find('?')));
+  for (const Route& route : routes()) {
+    if (route.auth == RouteAuth::none) continue;
+    const std::string name = std::string(route.method) + ' ' + std::string(route.path);
+    EXPECT_EQ(told.erase(name), 1u) << name;
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre("GET /healthz · /readyz · /metrics · /v1/openapi.json"));
+}
+
 TEST(DocsProtocol, EveryOperationThatChangesSomethingSaysWhatKeepsItFromBeingDoneTwice) {
   OnceRules told;
   for (const Route& route : routes()) {

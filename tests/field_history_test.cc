@@ -92,6 +92,7 @@ TEST_P(HistoryFaults, F14_WalksEndAndBadPlacesAreRefused) {
   status("?limit=99999999999999999999", "OUT_OF_RANGE", "limit");
   status("?limit=many", "MALFORMED", "limit");
   status("?before=x", "MALFORMED", "before");
+  status("?at=-1", "OUT_OF_RANGE", "at");
   status("?page_token=made-up", "BAD_TOKEN", "page_token");
   status("?before=5&after=3", "MALFORMED", "before");
   status("?nonsense=1", "UNKNOWN_FIELD", "nonsense");

@@ -45,7 +45,7 @@ int run_change(const ChangeFlags& flags, const CallOptions& options, std::string
 
 std::shared_ptr<ChangeFlags> flags_of(CLI::App& command) {
   auto flags = std::make_shared<ChangeFlags>();
-  flags->client.add_to(command, "--from,--user");
+  flags->client.add_to(command);
   command.add_option("message_id", flags->message_id, "The message, such as alice_bob:57")
       ->required()
       ->type_name("MESSAGE_ID");

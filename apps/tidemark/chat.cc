@@ -60,7 +60,7 @@ int run_chat(const ChatFlags& flags) {
 void add_chat(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("chat", "Chat in the terminal; without a terminal, line by line");
   auto flags = std::make_shared<ChatFlags>();
-  flags->client.add_to(*command, "--user");
+  flags->client.add_to(*command);
   command->add_option("--device", flags->device, "Name of this device [terminal, or pipe without a terminal]")
       ->type_name("NAME");
   command

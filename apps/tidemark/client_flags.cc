@@ -52,8 +52,8 @@ std::string user_of_token(std::string_view token) {
 
 }  // namespace
 
-void ClientFlags::add_to(CLI::App& command, const std::string& user_flag) {
-  command.add_option(user_flag, user, "Who you are; the token is made by the keys in --data")->type_name("USER");
+void ClientFlags::add_to(CLI::App& command, const std::string& user_flags) {
+  command.add_option(user_flags, user, "Who you are; the token is made by the keys in --data")->type_name("USER");
   command.add_option("--data", data, "The server's data directory, for its keys [./data]")->type_name("DIR");
   command.add_option("--config", config, "The server's settings file, if its keys need it")->type_name("FILE");
   command.add_option("--token", token, "A token instead of user and keys; also TIDEMARK_TOKEN")->type_name("TOKEN");

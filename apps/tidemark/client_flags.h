@@ -28,8 +28,8 @@ struct ClientFlags {
   std::string ca_file;
   bool admin = false;  // the token made is an administrator's
 
-  /// `user_flag` is the name under which the command takes the user: "--user", "--from".
-  void add_to(CLI::App& command, const std::string& user_flag);
+  /// `user_flags` are the names under which the command takes the user.
+  void add_to(CLI::App& command, const std::string& user_flags = "--user,--from");
 
   /// For commands of operators.
   void add_admin_to(CLI::App& command);

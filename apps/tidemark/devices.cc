@@ -79,7 +79,7 @@ int rename(const DeviceFlags& flags) {
 
 std::shared_ptr<DeviceFlags> flags_of(CLI::App& command) {
   auto flags = std::make_shared<DeviceFlags>();
-  flags->client.add_to(command, "--user");
+  flags->client.add_to(command);
   command.add_flag("--json", flags->json, "Print the server's answer as it is");
   return flags;
 }

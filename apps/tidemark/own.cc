@@ -25,7 +25,7 @@ struct OwnFlags {
 
 std::shared_ptr<OwnFlags> flags_of(CLI::App& command) {
   auto flags = std::make_shared<OwnFlags>();
-  flags->client.add_to(command, "--user");
+  flags->client.add_to(command);
   command.add_flag("--json", flags->json, "Print the server's answer as it is");
   return flags;
 }

@@ -58,7 +58,7 @@ int run_totals(const ReceiptFlags& flags) {
 void add_receipts(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("receipts", "Show how far the others of a conversation have read");
   auto flags = std::make_shared<ReceiptFlags>();
-  flags->client.add_to(*command, "--user");
+  flags->client.add_to(*command);
   command->add_option("conversation", flags->conversation, "The conversation, such as alice_bob or group_1")
       ->required()
       ->type_name("ID");
@@ -69,7 +69,7 @@ void add_receipts(CLI::App& app, Run& chosen) {
 void add_totals(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("totals", "Show what is unread in all conversations, and the badge");
   auto flags = std::make_shared<ReceiptFlags>();
-  flags->client.add_to(*command, "--user");
+  flags->client.add_to(*command);
   command->add_flag("--json", flags->json, "Print the server's answer as it is");
   command->callback([flags, &chosen] { chosen = [flags] { return run_totals(*flags); }; });
 }

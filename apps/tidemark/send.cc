@@ -79,7 +79,7 @@ int run_send(const SendFlags& flags) {
 void add_send(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("send", "Send one message to a user or a conversation");
   auto flags = std::make_shared<SendFlags>();
-  flags->client.add_to(*command, "--from,--user");
+  flags->client.add_to(*command);
   command->add_option("to", flags->to, "A user, or a group's id such as group_1")->required()->type_name("TO");
   command->add_option("text", flags->words, "The message; - reads it from stdin")->required()->type_name("TEXT");
   command->add_flag("--conversation", flags->conversation, "TO is the id of a conversation, whatever it looks like");

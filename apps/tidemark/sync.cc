@@ -89,7 +89,7 @@ int run_sync(const SyncFlags& flags) {
 void add_sync(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("sync", "Show the conversations that changed since a cursor");
   auto flags = std::make_shared<SyncFlags>();
-  flags->client.add_to(*command, "--user");
+  flags->client.add_to(*command);
   command->add_option("--cursor", flags->cursor, "Where the sync before ended; nothing: from the beginning")
       ->type_name("CURSOR");
   command->add_option("--tail", flags->tail, "With the newest N messages of each conversation, 1 to 50")

@@ -418,6 +418,7 @@ Result<HistoryQuery> history_from(const pb::HistoryRequest& request) {
   if (request.before() != 0) query.before = Seq(request.before());
   if (request.has_after()) query.after = Seq(request.after());
   if (request.around() != 0) query.around = Seq(request.around());
+  if (request.at() < 0) return fail(ErrorCode::OUT_OF_RANGE, "at", "A time in ms since 1970.");
   if (request.at() != 0) query.at = request.at();
   if (query.before.has_value() + query.after.has_value() + query.around.has_value() + query.at.has_value() > 1)
     return fail(ErrorCode::MALFORMED, "before", "Give at most one of before, after, around and at.");
