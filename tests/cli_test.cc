@@ -135,6 +135,22 @@ TEST_F(Cli, HistoryGoesBackPageByPageOrAllAtOnce) {
   EXPECT_THAT(json.out, AllOf(StartsWith("{\"conversation_id\":\"alice_bob\","), HasSubstr("\"page_token\":")));
 }
 
+TEST_F(Cli, ALongMessageIsShownWholeWhenAskedFor) {
+  std::string text = "first line\n";
+  for (int i = 0; i < 900; ++i) text += "word" + std::to_string(i) + ' ';
+  text += "\nlast \x1b[2Jline";
+  ASSERT_EQ(send("alice", {"bob", text}).exit_code, 0);
+  const Finished page = run({"history", "alice"}, "--user", "bob");
+  EXPECT_THAT(page.out, AllOf(HasSubstr("first line"), Not(HasSubstr("word899")),
+                              HasSubstr("all of it: tidemark body alice_bob:1\n")));
+  const Finished whole = run({"body", "alice_bob:1"}, "--from", "bob");
+  EXPECT_THAT(whole.out, AllOf(StartsWith("first line\nword0 "), HasSubstr(" word899 \nlast  [2Jline\n")));
+  EXPECT_THAT(run({"body", "alice_bob:1", "--json"}, "--user", "bob").out,
+              AllOf(StartsWith("{\"message_id\":\"alice_bob:1\""), HasSubstr("word899")));
+  EXPECT_THAT(run({"body", "alice_bob:2"}, "--user", "bob").err,
+              StartsWith("tidemark: MESSAGE_NOT_FOUND (message_id): "));
+}
+
 TEST_F(Cli, TextOfOthersCannotCommandTheTerminal) {
   ASSERT_EQ(send("alice", {"bob", "a\x1b[2Jb"}).exit_code, 0);
   EXPECT_THAT(run({"history", "alice"}, "--user", "bob").out, AllOf(HasSubstr("a [2Jb"), Not(HasSubstr("\x1b"))));

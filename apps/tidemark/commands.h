@@ -32,6 +32,7 @@ void add_settings(CLI::App& app, Run& chosen);
 void add_receipts(CLI::App& app, Run& chosen);
 void add_totals(CLI::App& app, Run& chosen);
 void add_history(CLI::App& app, Run& chosen);
+void add_body(CLI::App& app, Run& chosen);
 void add_devices(CLI::App& app, Run& chosen);
 void add_sync(CLI::App& app, Run& chosen);
 void add_chat(CLI::App& app, Run& chosen);

@@ -121,7 +121,10 @@ int run_history(const HistoryFlags& flags) {
   TextTable table({{"seq", Align::right}, {"time"}, {"sender", Align::left, 24}, {"message"}});
   std::string remarks;
   for (const v1::HistoryPage& page : pages) {
-    for (const v1::Message& message : page.messages()) add_row(table, entry_from(message));
+    for (const v1::Message& message : page.messages()) {
+      add_row(table, entry_from(message));
+      if (message.body().has_cut()) remarks += fmt::format("all of it: tidemark body {}\n", message.message_id());
+    }
     remarks += borders(page);
   }
   const std::string conversation = printable(conversation_of(flags));
@@ -142,7 +145,7 @@ int run_history(const HistoryFlags& flags) {
 void add_history(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("history", "Show the messages of a conversation");
   auto flags = std::make_shared<HistoryFlags>();
-  flags->client.add_to(*command, "--user");
+  flags->client.add_to(*command);
   command->add_option("conversation", flags->conversation, "alice_bob, group_1, or with --user the other user alone")
       ->required()
       ->type_name("CONVERSATION");

@@ -48,6 +48,7 @@ void add_commands(CLI::App& app, Run& chosen) {
   add_block(app, chosen);
   add_settings(app, chosen);
   add_history(app, chosen);
+  add_body(app, chosen);
   add_receipts(app, chosen);
   add_totals(app, chosen);
   add_sync(app, chosen);
