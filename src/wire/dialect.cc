@@ -106,8 +106,14 @@ std::expected<pb::ClientFrame, DecodeError> decode_client_frame(Dialect dialect,
 
 std::expected<pb::ServerFrame, DecodeError> decode_server_frame(Dialect dialect, std::string_view bytes) {
   pb::ServerFrame frame;
-  const JsonReadOptions options{.fields = Unknown::ignore, .words = Unknown::ignore, .max_depth = 32};
+  const JsonReadOptions options{.fields = Unknown::ignore,
+                                .words = Unknown::ignore,
+                                .entries = Unknown::ignore,
+                                .max_depth = 32,
+                                .max_keys = UINT_MAX};
   auto parsed = dialect == Dialect::json ? read_json(bytes, frame, options) : parse_binary(bytes, frame);
+  if (!parsed && dialect == Dialect::binary)
+    if (const auto rest = without_broken_entries(bytes, plan_of(frame))) parsed = parse_binary(*rest, frame);
   if (!parsed) return std::unexpected(refused(dialect, bytes, std::move(parsed).error()));
   return frame;
 }

@@ -6,9 +6,12 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <array>
 #include <map>
+#include <utility>
 
 #include "base/utf8.h"
+#include "tidemark.pb.h"
 
 namespace tidemark {
 namespace {
@@ -17,6 +20,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
 
 /// Walks a parsed message; answers false once error_ is set.
 class ParsedCheck {
@@ -95,6 +99,12 @@ const FieldPlan* field_numbered(const MessagePlan& plan, int number) {
   return nullptr;
 }
 
+/// Of a field that says how long it is.
+bool read_content(CodedInputStream& in, std::string& content) {
+  std::uint32_t size = 0;
+  return in.ReadVarint32(&size) && static_cast<int>(size) >= 0 && in.ReadString(&content, static_cast<int>(size));
+}
+
 /// Looks through encoded bytes in the order that the parser read them, for the fault that it stopped at.
 class FaultSearch {
  public:
@@ -122,9 +132,7 @@ class FaultSearch {
  private:
   bool walk_content(CodedInputStream& in, const FieldPlan& field, const Place* place) {
     std::string content;
-    std::uint32_t size = 0;
-    if (!in.ReadVarint32(&size) || static_cast<int>(size) < 0 || !in.ReadString(&content, static_cast<int>(size)))
-      return found(place, "The bytes of the field are cut or not well formed.");
+    if (!read_content(in, content)) return found(place, "The bytes of the field are cut or not well formed.");
     if (field.kind == ValueKind::message) return walk(content, *field.message, place);
     if (field.kind == ValueKind::text && !valid_utf8(content)) return found(place, "It is not UTF-8.");
     return true;
@@ -137,12 +145,52 @@ class FaultSearch {
   Error error_{ErrorCode::MALFORMED, {}, "The bytes are no frame of this protocol."};
 };
 
+void append_nested(std::uint32_t tag, std::string_view content, std::string& out) {
+  std::array<std::uint8_t, 10> head;
+  std::uint8_t* end = CodedOutputStream::WriteVarint32ToArray(tag, head.data());
+  end = CodedOutputStream::WriteVarint32ToArray(static_cast<std::uint32_t>(content.size()), end);
+  out.append(head.data(), end);
+  out.append(content);
+}
+
+/// Copies encoded bytes field by field. False: there is a fault outside of entries.
+bool copy_readable(std::string_view bytes, const MessagePlan& plan, std::string& out) {
+  CodedInputStream in = stream_of(bytes);
+  for (;;) {
+    const auto begin = static_cast<std::size_t>(in.CurrentPosition());
+    const std::uint32_t tag = in.ReadTag();
+    if (tag == 0) return in.ConsumedEntireMessage();
+    const FieldPlan* field = field_numbered(plan, WireFormatLite::GetTagFieldNumber(tag));
+    const bool nested = field && field->kind == ValueKind::message &&
+                        WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+    if (!nested) {
+      if (!WireFormatLite::SkipField(&in, tag)) return false;
+      out.append(bytes.substr(begin, static_cast<std::size_t>(in.CurrentPosition()) - begin));
+      continue;
+    }
+    std::string content;
+    if (!read_content(in, content)) return false;
+    std::string readable;
+    if (field->message->name == "Message") {
+      if (pb::Message().ParseFromString(content)) readable = std::move(content);
+    } else if (!copy_readable(content, *field->message, readable)) {
+      return false;
+    }
+    append_nested(tag, readable, out);
+  }
+}
+
 }  // namespace
 
 Result<void> check_parsed(const Message& message, bool look_for_nul) {
   ParsedCheck check(look_for_nul);
   if (check.walk(message, plan_of(message), nullptr)) return {};
   return std::unexpected(check.take_error());
+}
+
+std::optional<std::string> without_broken_entries(std::string_view bytes, const MessagePlan& plan) {
+  std::string readable;
+  return copy_readable(bytes, plan, readable) ? std::optional(std::move(readable)) : std::nullopt;
 }
 
 Error explain_binary_fault(std::string_view bytes, const MessagePlan& plan) {

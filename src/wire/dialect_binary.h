@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -18,6 +19,10 @@ Result<void> check_parsed(const google::protobuf::Message& message, bool look_fo
 /// What is wrong with bytes that protobuf refused for this message: MALFORMED with the path of the string that is no
 /// UTF-8, or of the field that is cut or badly formed.
 Error explain_binary_fault(std::string_view bytes, const MessagePlan& plan);
+
+/// The bytes with each Message that does not parse left empty, so that what surrounds it can be read; nothing when the
+/// fault lies elsewhere.
+std::optional<std::string> without_broken_entries(std::string_view bytes, const MessagePlan& plan);
 
 /// The frame's id in bytes that do not parse, as far as it comes before the fault; otherwise 0.
 std::uint64_t find_binary_id(std::string_view bytes);

@@ -147,6 +147,36 @@ TEST(Dialect, AClientTakesWhatItKnowsOfANewerServer) {
   EXPECT_TRUE(decode_server_frame(Dialect::binary, encoded(Dialect::binary, newer)));
 }
 
+TEST(Dialect, AnEntryThatDoesNotDecodeTakesNothingElseWithIt) {
+  v1::ServerFrame frame;
+  for (const std::uint64_t seq : {5, 6, 7}) {
+    v1::PushItem& item = *frame.mutable_push()->add_items();
+    item.set_to(seq);
+    item.mutable_entry()->set_seq(seq);
+    item.mutable_entry()->set_sender(seq == 6 ? "\xff" : "u");
+  }
+  std::string bytes;
+  frame.AppendPartialToString(&bytes);
+  const std::string text = R"({"push":{"items":[{"to":5,"entry":{"seq":5,"sender":"u"}},)"
+                           R"({"entry":{"seq":6,"body":{"data":[{"x":"}"}]},"sender":"u"},"to":6},)"
+                           R"({"to":7,"entry":{"seq":7,"sender":"u"}}]}})";
+  for (const auto& [dialect, told] : {std::pair{Dialect::binary, bytes}, {Dialect::json, text}}) {
+    const auto read = decode_server_frame(dialect, told);
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->push().items_size(), 3);
+    EXPECT_EQ(read->push().items(1).to(), 6u);
+    EXPECT_EQ(read->push().items(1).entry().ByteSizeLong(), 0u) << "it is left empty";
+    EXPECT_EQ(read->push().items(2).entry().sender(), "u");
+  }
+  // Elsewhere a fault is one of the frame.
+  frame.mutable_push()->mutable_items(0)->set_conversation_id("\xff");
+  bytes.clear();
+  frame.AppendPartialToString(&bytes);
+  EXPECT_FALSE(decode_server_frame(Dialect::binary, bytes));
+  EXPECT_FALSE(decode_server_frame(Dialect::json, R"({"push":{"items":[{"to":"x","entry":{"seq":[]}}]}})"));
+  EXPECT_FALSE(decode_server_frame(Dialect::json, R"({"push":{"items":[{"entry":{"seq":5})"));
+}
+
 RC_GTEST_PROP(Dialect, FramesSurviveBothDialects, (std::uint64_t seed)) {
   RandomMessages random(seed);
   for (int i = 0; i < 10; ++i) {

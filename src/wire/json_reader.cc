@@ -109,12 +109,22 @@ class Reader {
     return scanner_.take(']', "a comma or ] must stand here") || syntax(up);
   }
 
+  bool read_entry(Message& entry, const MessagePlan& plan, const Place* place, int depth) {
+    const JsonScanner before = scanner_;
+    if (read_object(entry, plan, place, depth)) return true;
+    entry.Clear();
+    scanner_ = before;
+    return scanner_.skip_value(limits_, depth) || syntax(place);
+  }
+
   bool read_value(Message& message, const FieldPlan& field, const Place* place, int depth) {
     switch (field.kind) {
       case ValueKind::message: {
         const auto* reflection = message.GetReflection();
         Message* inner = field.repeated ? reflection->AddMessage(&message, field.descriptor)
                                         : reflection->MutableMessage(&message, field.descriptor);
+        if (options_.entries == Unknown::ignore && field.message->name == "Message")
+          return read_entry(*inner, *field.message, place, depth);
         return read_object(*inner, *field.message, place, depth);
       }
       case ValueKind::text:

@@ -13,9 +13,10 @@ namespace tidemark {
 enum class Unknown : std::uint8_t { refuse, ignore };
 
 struct JsonReadOptions {
-  Unknown fields = Unknown::refuse;  // ignored ones must still be JSON
-  Unknown words = Unknown::refuse;   // of enums; an ignored one leaves the field unset
-  int max_depth = 16;                // objects and arrays inside each other, at most 64
+  Unknown fields = Unknown::refuse;   // ignored ones must still be JSON
+  Unknown words = Unknown::refuse;    // of enums; an ignored one leaves the field unset
+  Unknown entries = Unknown::refuse;  // a Message with a fault in it; an ignored one is left empty, and must be JSON
+  int max_depth = 16;                 // objects and arrays inside each other, at most 64
 };
 
 /// Replaces the message by what the text says. Null means absent; 64-bit integers come as numbers or decimal strings;

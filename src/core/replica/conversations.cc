@@ -161,7 +161,7 @@ Conversations::NotifyAbove Conversations::lowest_held(const ConversationState& s
 }
 
 void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) {
-  if (changes_target(entry.kind)) return;  // it shows in the row it changed
+  if (!touches_nothing(entry.kind)) return;  // it shows in the row it changed, or nobody here knows how
   RowNote note = note_of(entry, ws_.device().user);
   if (note.mine && !entry.client_msg_id.empty())
     if (auto body = own_row_(held.id(), entry)) entry.body = std::move(*body);

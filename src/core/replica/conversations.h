@@ -114,7 +114,7 @@ class Conversations {
   Workspace& ws_;
   OwnRow own_row_;
   std::set<ConversationId> open_;          // being looked at
-  std::set<ConversationId> unsure_;        // large groups whose object may not be whole
+  std::set<ConversationId> unsure_;        // whose object may not be whole
   std::set<ConversationId> wanting_;       // have a want or a pull
   std::set<ConversationId> jumps_wanted_;  // hold rows of which a restore may have taken some
   bool jumps_asked_ = false;

@@ -22,6 +22,10 @@ bool changes_target(EntryKind kind) {
          kind == EntryKind::reaction;
 }
 
+bool is_known(EntryKind kind) {
+  return touches_nothing(kind) || changes_target(kind);
+}
+
 namespace {
 
 /// What the change left, and of whose reactions this user's are: as they were but for what he changed.

@@ -13,8 +13,9 @@ bool outranks(const RowNote& a, const RowNote& b);
 /// Kinds that change no row but their own.
 bool touches_nothing(EntryKind kind);
 /// Kinds that change the row of their target, and are no row themselves. Those of later versions, which are neither
-/// this nor touch nothing, may have changed any older row: the server tells its present state.
+/// this nor touch nothing and so not known, may have changed any older row: the server tells its present state.
 bool changes_target(EntryKind kind);
+bool is_known(EntryKind kind);
 
 /// The row of `row.seq` after `change`, which is of its target. Unchanged if it is further already. A reaction tells
 /// all numbers, but of this user's own ones only what it changed: REQUIRES that none before it was missed.

@@ -133,6 +133,8 @@ bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
   if (entry.config && !entry.config->title.empty()) object.title = entry.config->title;
   // Where it shows in the list, in unread number or preview, a summary came along.
   if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
+  // Of a later version, or it cannot be read: nobody here can tell what it does to the object.
+  if (!is_known(entry.kind)) return false;
   if (!entry.countable()) return true;
   object.top = entry.seq;
   object.removed = false;

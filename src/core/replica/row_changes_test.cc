@@ -187,6 +187,12 @@ TEST_F(RowChanges, AKindOfALaterVersionIsAskedAboutOnceAndPassed) {
   begin();
   push(change(7, static_cast<EntryKind>(99), 5));
   EXPECT_EQ(device->state(kChat).touched, Seq(6)) << "it may have changed any row";
+  const Request about = device->expect<Heads>();
+  EXPECT_EQ(std::get<Heads>(about.operation).known.at(0).conversation, kChat) << "and anything that the list shows";
+  Change told = device->object(kChat);
+  told.preview.text = "as the server has it";
+  device->answer(about, HeadsPage{{told}, 0, {}});
+  EXPECT_EQ(device->object(kChat).preview.text, "as the server has it");
   const Request question = device->expect<ConversationSync>();
   EXPECT_EQ(std::get<ConversationSync>(question.operation).after, Seq(6));
   device->answer(question, news_of(6, 7, {edited(5, 7, "as the server has it")}));
@@ -194,6 +200,8 @@ TEST_F(RowChanges, AKindOfALaterVersionIsAskedAboutOnceAndPassed) {
   EXPECT_EQ(device->state(kChat).touched, Seq(7));
   EXPECT_EQ(device->waiting<ConversationSync>(), 0u);
   EXPECT_EQ(device->object(kChat).head_seq, Seq(7));
+  EXPECT_EQ(device->store.row(kChat, Seq(7)), nullptr) << "it is shown as nothing";
+  EXPECT_EQ(device->waiting<Heads>(), 0u);
 }
 
 TEST_F(RowChanges, ARowThatCannotBeReadIsAskedFor) {
