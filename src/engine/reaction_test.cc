@@ -29,10 +29,6 @@ MutateCommand react(const std::string& user, const std::string& conversation, st
                 ReactCommand{UserId(user), DeviceId(user + "1"), ConversationId(conversation), Seq(seq), name, on});
 }
 
-MutateCommand recall(const std::string& user, const std::string& conversation, std::uint64_t seq) {
-  return mutate(user, RecallCommand{UserId(user), DeviceId(user + "1"), ConversationId(conversation), Seq(seq), false});
-}
-
 MutateCommand edit(const std::string& user, const std::string& conversation, std::uint64_t seq,
                    const std::string& text) {
   EditCommand command{UserId(user), DeviceId(user + "1"), ConversationId(conversation), Seq(seq), {}, {}};
@@ -136,48 +132,7 @@ TEST(Reaction, has_bounds_for_a_user_and_for_a_message) {
   EXPECT_EQ(world.refused(react("a", group.id, seq, "a\nb")), ErrorCode::OUT_OF_RANGE);
 }
 
-TEST(Conflict, recall_then_react) {
-  EngineWorld world;
-  world.send("a", "b", "x");
-  world.get<MutatedReply>(recall("a", "a_b", 1));
-  EXPECT_EQ(world.refused(react("b", "a_b", 1, "y")), ErrorCode::MESSAGE_DELETED);
-  EXPECT_EQ(world.refused(react("b", "a_b", 1, "y", false)), ErrorCode::MESSAGE_DELETED);
-}
-
-TEST(Conflict, react_then_recall) {
-  EngineWorld world;
-  world.send("a", "b", "x");
-  world.get<MutatedReply>(react("b", "a_b", 1, "y"));
-  world.get<MutatedReply>(recall("a", "a_b", 1));
-  EXPECT_THAT(reactions_of(world, "b", "a_b", 1), IsEmpty());
-  EXPECT_EQ(who(world, "b", "a_b", 1).error().code, ErrorCode::MESSAGE_DELETED);
-  StoreView view = world.view();
-  EXPECT_THAT(view.reactions_of(ConversationId("a_b"), Seq(1), UserId("b")), IsEmpty());
-  // The entry stays; how somebody reacted is told no more.
-  const auto page = read_history(view, world.params(), {UserId("b"), ConversationId("a_b"), {}, {}, {}, {}, 0});
-  ASSERT_TRUE(page.has_value());
-  EXPECT_EQ(page->messages[1].kind, EntryKind::reaction);
-  EXPECT_FALSE(page->messages[1].reaction.has_value());
-}
-
-TEST(Conflict, react_and_recall_in_one_round) {
-  for (const bool recalled_first : {false, true}) {
-    EngineWorld world;
-    world.send("a", "b", "x");
-    std::optional<Result<Reply>> first;
-    std::optional<Result<Reply>> second;
-    world.submit(recalled_first ? recall("a", "a_b", 1) : react("b", "a_b", 1, "y"), &first);
-    world.submit(recalled_first ? react("b", "a_b", 1, "y") : recall("a", "a_b", 1), &second);
-    world.run();
-    EXPECT_TRUE(first->has_value());
-    EXPECT_EQ(second->has_value(), !recalled_first);
-    StoreView view = world.view();
-    EXPECT_THAT(view.reactions_of(ConversationId("a_b"), Seq(1), UserId("b")), IsEmpty());
-    EXPECT_THAT(log_of(world, "a_b").front().reactions, IsEmpty());
-  }
-}
-
-TEST(Conflict, edit_and_react_in_either_order) {
+TEST(Reaction, is_no_edit_in_either_order) {
   for (const bool edited_first : {false, true}) {
     EngineWorld world;
     world.send("a", "b", "x");
