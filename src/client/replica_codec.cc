@@ -103,10 +103,10 @@ void members(auto& archive, Is<DeviceState> auto& value) {
 void members(auto& archive, Is<ConversationState> auto& value) {
   auto& [object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
          epoch, lost, catching_up_from, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed,
-         wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin] = value;
+         wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin, guessed] = value;
   archive(object, stale, coverage, tail, touched, bottom, local_read, server_flag, wants_read, wants_unread, named,
           epoch, lost, catching_up_from, forgotten, deleted, wants_deleted, local_cleared, wants_clear, local_removed,
-          wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin);
+          wants_remove, server_muted_until, server_pinned_at, wants_mute, wants_pin, guessed);
 }
 void members(auto& archive, Is<RowNote> auto& value) {
   auto& [seq, server_time, revision, touched_by, reacted, echo, state, countable, mine, provisional] = value;

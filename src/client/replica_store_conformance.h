@@ -127,6 +127,7 @@ class BatchMaker {
     state.server_pinned_at = time();
     if (flag()) state.wants_mute = time();
     if (flag()) state.wants_pin = flag();
+    state.guessed = flag();
     return state;
   }
 

@@ -34,7 +34,9 @@ void Conversations::take_summary(const Change& change) {
   ConversationState& state = ws_.edit(held);
   const Change before = state.object;
   if (!state.stale && differs_both_ways(before, change)) unsure_.insert(held.id());
+  guessed_.erase(held.id());
   const bool sees_other = apply_summary(state, held, change) && !same_sight(before, state.object);
+  if (state.guessed) guessed_.insert(held.id());
   if (sees_other) {
     // A later period may show what none did before.
     if (before.periods != state.object.periods) {
@@ -94,6 +96,12 @@ void Conversations::take_derived(const PushItem& item) {
   // It begins once more, on a server that had forgotten it.
   if (held.state.only_here()) ws_.edit(held).object = blank_object(item.conversation, ws_.device().user);
   if (!derive(ws_.edit(held), item, ws_.device().user)) unsure_.insert(held.id());
+  if (held.state.guessed) guessed_.insert(held.id());
+}
+
+void Conversations::end_guess(const ConversationId& id) {
+  guessed_.erase(id);
+  if (Held* held = ws_.find(id); held != nullptr && held->state.guessed) ws_.edit(*held).guessed = false;
 }
 
 // -------------------------------------------------------------------------------------------------- entries

@@ -22,6 +22,9 @@ class Conversations {
   void take_derived(const PushItem& item);
   /// What the server makes of these is to be asked: what came says too little, or in another order.
   std::set<ConversationId> take_unsure() { return std::exchange(unsure_, {}); }
+  /// The same over all restarts, until a summary has come.
+  const std::set<ConversationId>& guessed() const { return guessed_; }
+  void end_guess(const ConversationId& id);
   const std::set<ConversationId>& opened() const { return open_; }
   void take_deleted(const DeletedBlock& block);
   /// What is not named by the snapshot goes.
@@ -114,7 +117,8 @@ class Conversations {
   Workspace& ws_;
   OwnRow own_row_;
   std::set<ConversationId> open_;          // being looked at
-  std::set<ConversationId> unsure_;        // whose object may not be whole
+  std::set<ConversationId> unsure_;        // large groups whose object may not be whole
+  std::set<ConversationId> guessed_;       // by their state
   std::set<ConversationId> wanting_;       // have a want or a pull
   std::set<ConversationId> jumps_wanted_;  // hold rows of which a restore may have taken some
   bool jumps_asked_ = false;

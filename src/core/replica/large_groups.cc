@@ -1,6 +1,7 @@
 #include "core/replica/large_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/conversation_id.h"
 #include "core/large_group.h"
@@ -44,6 +45,7 @@ void LargeGroups::on_link_down() {
   comparing_ = asking_ = false;
   compared_to_ = {};
   wanted_.clear();
+  guesses_.clear();
   focused_.clear();
   retry_ = {};
 }
@@ -67,15 +69,23 @@ void LargeGroups::on_heads(const Pending& asked, const HeadsPage& page) {
   if (!focus) asking_ = false;
   retry_ = {};
   for (const Change& change : page.changes) conversations_.take_summary(change);
-  if (focus || asked.key == 0) return;  // about single ones
+  if (focus) return;
+  if (asked.key == 0) return end_guesses(page.changes);  // about single ones
   compared_to_ = page.next_after.empty() ? asked.conversation : page.next_after;
   comparing_ = !compared_to_.empty();
+}
+
+/// Of what is not told there is nothing to know. What was told as of an older mark is asked once more.
+void LargeGroups::end_guesses(const std::vector<Change>& told) {
+  for (const ConversationId& id : std::exchange(guesses_, {}))
+    if (std::ranges::find(told, id, &Change::conversation) == told.end()) conversations_.end_guess(id);
 }
 
 void LargeGroups::on_refused(const Pending& asked, const Error& error) {
   if (asked.kind == Pending::Kind::focus) return;  // its groups are told of like all others
   asking_ = false;
   if (!error_info(error.code).retryable) {
+    end_guesses({});
     comparing_ = false;  // until the next heartbeat
     compared_to_ = {};
     return;
@@ -126,6 +136,12 @@ void LargeGroups::ask_single() {
     question.known.push_back({it->first, Seq()});
     it = wanted_.erase(it);
   }
+  for (const ConversationId& id : conversations_.guessed()) {
+    if (question.known.size() == ws_.options.heads_max) break;
+    if (std::ranges::find(question.known, id, &KnownHead::conversation) == question.known.end())
+      question.known.push_back({id, Seq()});
+    guesses_.insert(id);
+  }
   if (question.known.empty()) return;
   Pending pending;
   pending.kind = Pending::Kind::heads;
@@ -147,7 +163,7 @@ void LargeGroups::tell_focus() {
 std::optional<std::int64_t> LargeGroups::next_work_ms() const {
   std::optional<std::int64_t> next;
   if (asking_) return next;
-  if (comparing_) ws_.sooner(next, retry_.not_before_ms);
+  if (comparing_ || !conversations_.guessed().empty()) ws_.sooner(next, retry_.not_before_ms);
   for (const auto& [id, not_before_ms] : wanted_) ws_.sooner(next, std::max(not_before_ms, retry_.not_before_ms));
   return next;
 }

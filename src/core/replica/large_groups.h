@@ -25,13 +25,14 @@ class LargeGroups {
   void work();
   std::optional<std::int64_t> next_work_ms() const;
   /// Nothing is being asked or waits to be.
-  bool settled() const { return !comparing_ && !asking_ && wanted_.empty(); }
+  bool settled() const { return !comparing_ && !asking_ && wanted_.empty() && conversations_.guessed().empty(); }
 
  private:
   /// By number of the group.
   std::map<std::uint64_t, KnownHead> vector() const;
   void compare();
   void ask_single();
+  void end_guesses(const std::vector<Change>& told);
   void tell_focus();
 
   Workspace& ws_;
@@ -40,6 +41,7 @@ class LargeGroups {
   ConversationId compared_to_;                     // the parts of the vector up to here are done
   bool asking_ = false;                            // a question is in flight
   std::map<ConversationId, std::int64_t> wanted_;  // single ones, and not before this
+  std::set<ConversationId> guesses_;               // that the question in flight is about
   std::set<ConversationId> focused_;               // as the server knows it
   Retry retry_;
 };

@@ -92,6 +92,7 @@ bool apply_summary(ConversationState& state, const Held& held, const Change& sum
   }
   object = std::move(next);
   state.stale = false;
+  state.guessed = state.guessed && head_behind;
   lower_unread(state, held.notes, state.local_read);
   raise_cleared(state, held.notes, state.local_cleared);
   state.server_flag = summary.unread_flag;
@@ -134,7 +135,7 @@ bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
   // Where it shows in the list, in unread number or preview, a summary came along.
   if (!touches_nothing(entry.kind)) object.touch_seq = entry.seq;
   // Of a later version, or it cannot be read: nobody here can tell what it does to the object.
-  if (!is_known(entry.kind)) return false;
+  state.guessed = state.guessed || !is_known(entry.kind);
   if (!entry.countable()) return true;
   object.top = entry.seq;
   object.removed = false;

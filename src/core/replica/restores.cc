@@ -34,6 +34,7 @@ void expect_anew(Held& held) {
 Conversations::Conversations(Workspace& workspace, OwnRow own_row) : ws_(workspace), own_row_(std::move(own_row)) {
   for (auto& [id, held] : ws_.conversations) {
     if (held.state.epoch != ws_.epoch().number) jumps_wanted_.insert(id);
+    if (held.state.guessed) guessed_.insert(id);
     bound_ranges(held);  // what parted ranges and showed nothing is not stored
   }
 }

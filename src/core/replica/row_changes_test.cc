@@ -204,6 +204,42 @@ TEST_F(RowChanges, AKindOfALaterVersionIsAskedAboutOnceAndPassed) {
   EXPECT_EQ(device->waiting<Heads>(), 0u);
 }
 
+TEST_F(RowChanges, WhatAKindOfALaterVersionDidIsAskedUntilItIsTold) {
+  begin();
+  push(change(7, static_cast<EntryKind>(99), 5));
+  Request about = device->expect<Heads>();
+  Change older = device->object(kChat);
+  push(message(8));
+  older.preview.text = "as of before";
+  device->answer(about, HeadsPage{{older}, 0, {}});
+  EXPECT_EQ(device->object(kChat).preview.text, "m8") << "older than what is held";
+  about = device->expect<Heads>();
+
+  // Neither does a crash make it forget.
+  device->start();
+  device->connect();
+  Welcome welcome;
+  welcome.head = device->store.device().cursor;
+  device->answer(device->expect<Hello>(), welcome);
+  about = device->expect<Heads>();
+  EXPECT_EQ(std::get<Heads>(about.operation).known.at(0).conversation, kChat);
+  EXPECT_FALSE(device->replica->settled());
+  Change told = device->object(kChat);
+  told.unread = {9, true};
+  device->answer(about, HeadsPage{{told}, 0, {}});
+  EXPECT_EQ(device->object(kChat).unread, (Unread{9, true}));
+  EXPECT_FALSE(device->state(kChat).guessed);
+  EXPECT_EQ(device->waiting<Heads>(), 0u);
+}
+
+TEST_F(RowChanges, AKindOfALaterVersionWhereNothingIsToldIsAskedAboutOnce) {
+  begin();
+  push(change(7, static_cast<EntryKind>(99), 5));
+  device->answer(device->expect<Heads>(), HeadsPage{{}, 0, {}});
+  EXPECT_FALSE(device->state(kChat).guessed);
+  EXPECT_EQ(device->waiting<Heads>(), 0u);
+}
+
 TEST_F(RowChanges, ARowThatCannotBeReadIsAskedFor) {
   begin();
   MemoryStore broken = device->store;

@@ -70,6 +70,7 @@ struct ConversationState {
   std::int64_t server_pinned_at = 0;
   std::optional<std::int64_t> wants_mute;  // yet to be told
   std::optional<bool> wants_pin;
+  bool guessed = false;  // an entry is in the object that nobody here knows: what it did there is to be asked
 
   const ConversationId& id() const { return object.conversation; }
   /// A restored server knows it no more: it is kept for its user alone.
