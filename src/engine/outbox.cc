@@ -205,7 +205,8 @@ Result<void> Outbox::forget_oldest_dead(Round& round, const Snapshot& snapshot) 
 bool Outbox::committed() {
   notifying_.clear();
   if (made_.empty() && settling_.empty()) return false;
-  const bool grown = waiting_change_ > 0 || !made_.empty();
+  const bool tells_of_loss = lost_.count > 0 && lost_in_round_.count == 0;
+  const bool grown = waiting_change_ > 0 || !made_.empty() || tells_of_loss;
   waiting_ += static_cast<std::uint64_t>(waiting_change_);
   dead_ += static_cast<std::uint64_t>(dead_change_);
   lost_total_ += lost_now_;

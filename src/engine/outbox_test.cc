@@ -208,8 +208,10 @@ TEST(Outbox, WhatComesBeyondItsBoundIsCountedAndToldOfOnceThereIsRoom) {
   world.send("1", "2", "a");
   ASSERT_EQ(waiting(world).size(), 10u) << "a start forgets no loss";
   const auto events = waiting(world);
+  const int woken = world.events_woken;
   world.engine().settle({.told = {events[0].place, events[1].place}, .dead = {}, .replayed = {}});
   world.run();
+  EXPECT_EQ(world.events_woken, woken + 1) << "though fewer wait than before";
   const auto after = waiting(world);
   ASSERT_EQ(after.size(), 9u);
   EXPECT_EQ(after.back().event.kind, EventKind::events_lost);

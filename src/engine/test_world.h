@@ -53,9 +53,10 @@ class EngineWorld {
     auto opened = MemoryWarm::open(disk);
     ASSERT_TRUE(opened.has_value()) << opened.error().detail;
     warm_ = std::make_unique<FaultyWarm>(std::move(*opened), plan);
-    engine_ =
-        std::make_unique<Engine>(*warm_, clock, random, options_,
-                                 Engine::Host{.wake = [] {}, .publish = [this](Outcome o) { take(std::move(o)); }});
+    engine_ = std::make_unique<Engine>(
+        *warm_, clock, random, options_,
+        Engine::Host{
+            .wake = [] {}, .publish = [this](Outcome o) { take(std::move(o)); }, .events = [this] { ++events_woken; }});
     ASSERT_TRUE(engine_->open().has_value());
   }
   void crash(MemoryDisk::Fate fate = MemoryDisk::Fate::lost) {
@@ -136,6 +137,7 @@ class EngineWorld {
   TestClock clock;
   TestRandom random;
   std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
+  int events_woken = 0;  // how often there was something to tell
   std::shared_ptr<FaultPlan> plan = std::make_shared<FaultPlan>();
 
  private:
