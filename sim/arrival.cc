@@ -91,7 +91,8 @@ void JudgedWorld::check_bot(const UserId& user) {
 void JudgedWorld::check_device(const SimDevice& device) {
   for (const auto& [id, stored] : device.store().conversations())
     if (stored.state.only_here()) run_.hit(Counter::only_here);
-  check_in_step({device.name().shown, device.user(), device.store()},
+  const OldVersion* old_version = device.old_version() ? &*device.old_version() : nullptr;
+  check_in_step({device.name().shown, device.user(), device.store(), old_version},
                 {book_, gone_, server_.snapshot(), server_.params(), run_.asked});
 }
 
@@ -152,7 +153,8 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
   const Reacted reacted = reactions_in(truth.book.log(id));
   for (const auto& [seq, entry] : truth.book.log(id)) {
     const bool held = stored.rows.contains(seq);
-    const bool shows = !entry.target;  // what changes a row is none itself
+    const bool strange = device.old_version && device.old_version->strange(id, seq);
+    const bool shows = !entry.target && !strange;  // what changes a row is none itself
     const std::string named = fmt::format("{}:{} on {}", id.value, seq.value, device.shown);
     const bool visible = sight.sees(seq) && !own.hides(seq);
     for (const Judge judge : {Judge::I5, Judge::I10}) truth.asked.ask(judge);
@@ -161,6 +163,8 @@ void check_rows(const HeldDevice& device, const Truth& truth, const replica::Mem
       throw Violation("I5", named + " is missing from a range that the device says it holds");
     if (!held && shows && visible && stored.state.bottom && seq <= *stored.state.bottom)
       throw Violation("I5", named + " lies below what the device was told to be the end");
+    if (strange) truth.asked.ask(Judge::I20);
+    if (strange && held) throw Violation("I20", named + " is shown, and the device does not know what it is");
     // What a restore took from this user's sight too is as it was.
     if (!held || !visible) continue;
     const replica::StoredRow& row = stored.rows.at(seq);

@@ -8,6 +8,7 @@
 #include "core/params.h"
 #include "core/replica/memory_store.h"
 #include "sim/log_book.h"
+#include "sim/old_version.h"
 #include "sim/texts.h"
 
 namespace tidemark::sim {
@@ -16,6 +17,7 @@ struct HeldDevice {
   std::string shown;  // in messages
   UserId user;
   const replica::MemoryStore& store;
+  const OldVersion* old_version = nullptr;  // null: it knows all entries
 };
 
 /// What the server's store holds at one moment.

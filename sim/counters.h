@@ -60,6 +60,8 @@ namespace tidemark::sim {
   X(half_open, "connections whose end only one side saw")                        \
   X(slow_consumers, "sockets that took nothing while more was to be sent")       \
   X(gluttons, "clients that ask without end and take nothing")                   \
+  X(unheard_of, "entries of a kind of which a device had never heard")           \
+  X(broken, "entries that a device could not read")                              \
   X(full_links, "links that read no further before they had answered")           \
   X(kicks, "sessions ended by the server")                                       \
   X(logouts, "devices logged out or removed")                                    \

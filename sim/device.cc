@@ -231,7 +231,8 @@ void SimDevice::lose_connection() {
 }
 
 void SimDevice::on_data(std::string_view message) {
-  auto frame = decode_answer(dialect_, message);
+  auto frame = old_version_ ? decode_answer(dialect_, old_version_->met(dialect_, message, run_.counters))
+                            : decode_answer(dialect_, message);
   if (!frame) throw Violation("wire", "the server sent what cannot be read: " + frame.error().error.message());
   deliver(std::move(*frame));
 }

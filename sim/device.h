@@ -9,6 +9,7 @@
 #include "client/reconnect_waits.h"
 #include "core/replica/memory_store.h"
 #include "core/replica/replica.h"
+#include "sim/old_version.h"
 #include "sim/server.h"
 
 namespace tidemark::sim {
@@ -48,7 +49,13 @@ class SimDevice {
   void start();
   void start(const replica::Options& options);
   /// As the other device does, once it starts.
-  void behave_like(const SimDevice& other) { options_ = other.options_; }
+  void behave_like(const SimDevice& other) {
+    options_ = other.options_;
+    old_version_ = other.old_version_;
+  }
+  /// From now on.
+  void become_old_version() { old_version_.emplace(name_.user, run_.dice.next()); }
+  const std::optional<OldVersion>& old_version() const { return old_version_; }
   void crash();
   /// Where in its work on an input a device dies.
   enum class Death : std::uint8_t { before_storing, half_sent, before_showing };
@@ -150,6 +157,7 @@ class SimDevice {
   replica::MemoryStore store_;
   replica::MemoryStore backup_;
   std::optional<replica::Options> options_;
+  std::optional<OldVersion> old_version_;
   std::optional<Death> dies_at_;
   ReconnectWaits waits_;
   std::unique_ptr<replica::Replica> replica_;

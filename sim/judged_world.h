@@ -24,6 +24,7 @@ namespace tidemark::sim {
 // Once faults have stopped: a backlog over a slow line has its time, and then time-outs of dead links and a heartbeat.
 inline constexpr std::int64_t kUnsentMs = 900'000;  // until nothing is on its way out any more
 inline constexpr std::int64_t kArriveMs = 180'000;  // from then on until everybody is in step
+inline constexpr std::int64_t kQuietMs = 30'000;    // the last part of it, in which nobody has anything to ask
 
 /// Throws a Violation where an invariant does not hold.
 class JudgedWorld : public ServerWatch, public DeviceWatch {
@@ -37,9 +38,12 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void on_started() override;
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
-  void on_acted(SimDevice& device) override { memory_.check(device); }
+  void on_acted(SimDevice& device) override {
+    memory_.check(device);
+    check_passed(device);
+  }
   void on_event(SimDevice& device, const replica::Event& event) override;
-  bool on_request(SimDevice&, const replica::Request&) override { return true; }
+  bool on_request(SimDevice& device, const replica::Request& request) override;
   bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
   void on_restored(SimDevice& device) override;
   void on_cloned(SimDevice&) override {}
@@ -65,6 +69,9 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   /// The device's user has asked on its present link to be logged out.
   void note_logout(const SimDevice& device);
 
+  /// From now on nobody has anything to ask until check_quiet.
+  void begin_quiet();
+  void check_quiet();
   /// Once everybody has arrived: all in step, all as the logs have it, and new devices the same as old ones.
   void check_arrived();
   /// Those that are in step show what the logs hold.
@@ -94,10 +101,12 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void check_deleted() const;
   void check_notice(const Notice& notice, const std::set<UserId>& told);
   void check_stored(const SimDevice& device, const replica::StoredRow& row);
-  void check_object(const SimDevice& device, const Change& object);
+  void check_object(const SimDevice& device, Change object);
   void check_touched(const SimDevice& device, const replica::StoreBatch& batch) const;
   void count_page(const SimDevice& device, std::uint64_t request, const HistoryPage& page);
   void note_change(const SimDevice& device, const MutatedReply& reply);
+  void expect_passing(const SimDevice& device, const replica::ServerFrame& frame);
+  void check_passed(const SimDevice& device);
   void check_fresh_devices();
   void check_device(const SimDevice& device);
   void check_bot(const UserId& user);
@@ -107,6 +116,15 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
   OwnBook own_before_;  // and of the one before it
+  /// A push with entries that its device does not know.
+  struct Passing {
+    const SimDevice* device;
+    Mark to;           // where it takes the cursor
+    std::string over;  // the last of them
+  };
+  std::optional<Passing> passing_;  // under way
+  std::map<const SimDevice*, int> asked_when_quiet_;
+  bool quiet_ = false;
   std::map<UserId, Cursor> bot_cursors_;
   std::map<UserId, std::map<std::pair<ConversationId, Seq>, int>> bot_messages_;
 };

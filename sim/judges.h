@@ -28,7 +28,8 @@ namespace tidemark::sim {
   X(I15, "messages of bots looked for a second time")                          \
   X(I17, "rows of devices compared with what restores have taken")             \
   X(I18, "links, users and devices measured")                                  \
-  X(I19, "devices asked whether they are in step")
+  X(I19, "devices asked whether they are in step")                             \
+  X(I20, "cursors asked whether they went past what a device could not read")  \
 
 enum class Judge : std::size_t {
 #define TIDEMARK_SIM_JUDGE(name, text) name,

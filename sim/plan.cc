@@ -62,6 +62,7 @@ Plan draw_plan(Dice& dice) {
   plan.state.users_max = static_cast<std::size_t>(dice.between(1, 8));
   plan.state.conversations_max = static_cast<std::size_t>(dice.between(1, 8));
   plan.glutton = sometimes(dice, 100);
+  plan.old_versions = dice.chance(400) ? 400 : 0;
   return plan;
 }
 

@@ -46,6 +46,7 @@ struct Plan {
   std::uint32_t old_backup = 0;      // of each restart of a device
   std::uint32_t clone = 0;           // of each restart of a device
 
+  std::uint32_t old_versions = 0;  // of each device: it is of an older version than the server
   std::uint32_t glutton = 0;  // of each second: a client asks without end and takes nothing
 
   Config config;             // of the server: limits small

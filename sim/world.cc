@@ -15,7 +15,11 @@ void World::populate() {
   for (int i = 0; i < run_.plan.users; ++i) {
     const UserId& user = users_.emplace_back(kNames[static_cast<std::size_t>(i)]);
     const auto count = run_.dice.between(1, run_.plan.devices_max);
-    for (std::int64_t k = 0; k < count; ++k) add_device(user, "d" + std::to_string(k)).start();
+    for (std::int64_t k = 0; k < count; ++k) {
+      SimDevice& device = add_device(user, "d" + std::to_string(k));
+      if (run_.strikes(run_.plan.old_versions)) device.become_old_version();
+      device.start();
+    }
   }
 }
 
@@ -388,7 +392,10 @@ void World::arrive() {
   while (run_.timeline.now_ms() < latest && std::ranges::any_of(devices_, unsent)) help_devices();
   const std::int64_t half = run_.timeline.now_ms() + kArriveMs / 2;
   while (run_.timeline.now_ms() < half) help_devices();
-  pass(kArriveMs / 2);
+  pass(kArriveMs / 2 - kQuietMs);
+  begin_quiet();
+  pass(kQuietMs);
+  check_quiet();
   check_arrived();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/planted.h"
+#include "core/replica/fold.h"
 
 namespace tidemark::replica {
 namespace {
@@ -300,7 +301,8 @@ void IndexLine::advance(HeldPush& held) {
   const std::optional<Seq> told_head = conversation ? std::optional(conversation->state.object.head_seq) : std::nullopt;
   const Mark stands = ws_.device().cursor.mark;
   if (!held.index_done && item.index_to <= stands) held.index_done = true;
-  const bool next = planted(Fault::gap_by_count) ? item.index_to > stands : item.index_after == stands;
+  const bool stops = planted(Fault::stops_at_unheard_of) && item.entry && !is_known(item.entry->kind);
+  const bool next = planted(Fault::gap_by_count) ? item.index_to > stands : item.index_after == stands && !stops;
   if (!held.index_done && together && chains() && next) {
     take_index(item);
     held.index_done = true;
