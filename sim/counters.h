@@ -17,6 +17,9 @@ namespace tidemark::sim {
   X(expired_ids, "ids that came too late, refused")                              \
   X(reads, "read pointers moved by a user")                                      \
   X(reads_beyond, "read pointers beyond the last entry, moved back to it")       \
+  X(high, "messages of high priority")                                           \
+  X(low, "messages of low priority")                                             \
+  X(ahead, "entries pushed ahead of their place in the index, priority high")    \
   X(replies, "messages that answer another")                                     \
   X(recalls, "messages taken back by their author")                              \
   X(edits, "messages edited by their author")                                    \

@@ -310,9 +310,11 @@ void SimDevice::send(const UserId& to, const ConversationId& conversation, const
     draft.reply_to = reply_to;
     draft.mentions = meant.users;
     draft.mention_all = meant.everybody;
+    draft.priority = meant.priority;
     if (!meant.users.empty() || meant.everybody) run_.hit(Counter::mentions);
     if (!replica.send(now(), draft)) return;
     run_.hit(Counter::sends);
+    if (meant.priority != Priority::normal) run_.hit(meant.priority == Priority::high ? Counter::high : Counter::low);
     tell(fmt::format("sends {} to {}{}", text, to.value, conversation.value));
   });
 }

@@ -85,6 +85,7 @@ class SimDevice {
   struct Meant {
     std::vector<UserId> users;
     bool everybody = false;
+    Priority priority = Priority::normal;
   };
   void send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to,
             const Meant& meant);

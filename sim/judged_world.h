@@ -15,6 +15,7 @@
 #include "sim/index_judge.h"
 #include "sim/log_book.h"
 #include "sim/memory_judge.h"
+#include "sim/order_judge.h"
 #include "sim/own_book.h"
 #include "sim/server.h"
 #include "sim/texts.h"
@@ -115,6 +116,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   std::set<std::tuple<UserId, DeviceId, std::uint64_t>> logging_out_;  // sessions that asked for their end, ever
   OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
+  OrderJudge order_{run_, book_};
   OwnBook own_before_;  // and of the one before it
   /// A push with entries that its device does not know.
   struct Passing {

@@ -26,6 +26,7 @@ namespace tidemark::sim {
   X(I13, "indexes read and compared with the logs")                            \
   X(I14, "rounds asked for sessions that are too many or over")                \
   X(I15, "messages of bots looked for a second time")                          \
+  X(I16, "entries and places in lists compared with the order of the logs")    \
   X(I17, "rows of devices compared with what restores have taken")             \
   X(I18, "links, users and devices measured")                                  \
   X(I19, "devices asked whether they are in step")                             \

@@ -339,12 +339,19 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
   if (const auto* push = std::get_if<replica::Push>(&frame.answer)) {
     run_.hit(Counter::pushes);
-    for (const PushItem& item : push->items)
-      if (!item.index_to) run_.hit(Counter::open_entries);
+    order_.pushed(device, *push);
+    for (const PushItem& item : push->items) {
+      if (item.part == ItemPart::entry)
+        run_.hit(Counter::ahead);
+      else if (!item.index_to)
+        run_.hit(Counter::open_entries);
+    }
   }
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
-  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
+  if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer)) {
+    order_.welcomed(device);
     if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);
+  }
   if (const auto* error = std::get_if<Error>(&frame.answer)) {
     if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
     if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());

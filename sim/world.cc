@@ -100,7 +100,7 @@ void World::act() {
         device->send({}, *conversation, fresh_text(device->user()), pick_answered(*device, *conversation),
                      pick_meant());
       else
-        device->send(pick_user(), {}, fresh_text(device->user()), {});
+        device->send(pick_user(), {}, fresh_text(device->user()), {}, {{}, false, pick_priority()});
     }
   } else if (what < 79) {
     const Seq head = device->store().conversation(*conversation)->state.object.head_seq;
@@ -139,10 +139,16 @@ Seq World::pick_answered(const SimDevice& device, const ConversationId& id) {
   return *message;
 }
 
+Priority World::pick_priority() {
+  if (run_.dice.chance(150)) return Priority::high;
+  return run_.dice.chance(120) ? Priority::low : Priority::normal;
+}
+
 SimDevice::Meant World::pick_meant() {
   SimDevice::Meant meant;
   if (run_.dice.chance(100)) meant.users = {pick_user()};
   if (run_.dice.chance(50)) meant.everybody = true;
+  meant.priority = pick_priority();
   return meant;
 }
 

@@ -84,6 +84,7 @@ class World final : public JudgedWorld {
   std::optional<Seq> pick_message(const SimDevice& device, const ConversationId& id, bool own);
   Seq pick_answered(const SimDevice& device, const ConversationId& id);
   SimDevice::Meant pick_meant();
+  Priority pick_priority();
   std::string fresh_text(const UserId& user);
 
   const RunOptions options_;

@@ -27,6 +27,7 @@ void World::act_over_http() {
   const std::int64_t age = run_.dice.chance(50) ? 24 * kHourMs : 0;
   command.client_msg_id = make_uuid_v7(server_.clock().wall_ms() - age, random);
   command.body.text = fresh_text(command.sender);
+  command.priority = pick_priority();
   post_of->left = static_cast<int>(run_.dice.skewed(1, 5));
   post(std::move(post_of));
 }
