@@ -90,6 +90,7 @@ void JudgedWorld::check_bot(const UserId& user) {
 
 void JudgedWorld::check_device(const SimDevice& device) {
   order_.check_list(device);
+  receipts_.check_arrived(device, users_);
   for (const auto& [id, stored] : device.store().conversations())
     if (stored.state.only_here()) run_.hit(Counter::only_here);
   const OldVersion* old_version = device.old_version() ? &*device.old_version() : nullptr;

@@ -17,6 +17,9 @@ namespace tidemark::sim {
   X(expired_ids, "ids that came too late, refused")                              \
   X(reads, "read pointers moved by a user")                                      \
   X(reads_beyond, "read pointers beyond the last entry, moved back to it")       \
+  X(receipts_watched, "times that a device looked at how far others have read")  \
+  X(receipts_told, "times that a device was told it")                            \
+  X(receipts_off, "times that a user began to tell or not to tell")              \
   X(high, "messages of high priority")                                           \
   X(low, "messages of low priority")                                             \
   X(ahead, "entries pushed ahead of their place in the index, priority high")    \

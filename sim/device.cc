@@ -32,6 +32,7 @@ SimDevice::~SimDevice() = default;
 void SimDevice::start() {
   ++life_;
   crashing_ = retired_ = connecting_ = false;
+  receipts_of_.clear();
   if (!options_) options_ = any_options();
   replica::Options options = *options_;
   options.seed = {run_.dice.next(), run_.dice.next()};
@@ -396,6 +397,14 @@ void SimDevice::scroll_back(const ConversationId& conversation, Seq before) {
 }
 void SimDevice::scroll_forward(const ConversationId& conversation, Seq after) {
   act([&](replica::Replica& replica) { replica.scroll_forward(now(), conversation, after); });
+}
+
+void SimDevice::watch_receipts(const std::vector<ConversationId>& conversations) {
+  act([&](replica::Replica& replica) {
+    if (!replica.watch_receipts(now(), conversations)) return;
+    run_.hit(Counter::receipts_watched);
+    receipts_of_ = conversations;
+  });
 }
 
 void SimDevice::settle_outbox() {

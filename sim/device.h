@@ -109,6 +109,8 @@ class SimDevice {
   void close(const ConversationId& conversation);
   void scroll_back(const ConversationId& conversation, Seq before);
   void scroll_forward(const ConversationId& conversation, Seq after);
+  void watch_receipts(const std::vector<ConversationId>& conversations);
+  const std::vector<ConversationId>& watches_receipts_of() const { return receipts_of_; }
   void settle_outbox();  // undecided messages are sent again, failed ones dropped
 
   /// A frame reaches it, by whatever way it came.
@@ -159,6 +161,7 @@ class SimDevice {
   replica::MemoryStore backup_;
   std::optional<replica::Options> options_;
   std::optional<OldVersion> old_version_;
+  std::vector<ConversationId> receipts_of_;  // watched since it started
   std::optional<Death> dies_at_;
   ReconnectWaits waits_;
   std::unique_ptr<replica::Replica> replica_;

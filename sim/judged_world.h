@@ -17,6 +17,7 @@
 #include "sim/memory_judge.h"
 #include "sim/order_judge.h"
 #include "sim/own_book.h"
+#include "sim/receipts_judge.h"
 #include "sim/server.h"
 #include "sim/texts.h"
 
@@ -117,6 +118,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
   OrderJudge order_{run_, book_};
+  ReceiptsJudge receipts_{run_, book_, own_};
   OwnBook own_before_;  // and of the one before it
   /// A push with entries that its device does not know.
   struct Passing {

@@ -46,6 +46,7 @@ OwnBook::Page OwnBook::read(const UserId& user) const {
 
 void OwnBook::take(Page& page, const UserConversation& row) const {
   OwnState& state = page.states[row.conversation];
+  state.read = row.read;
   state.cleared = row.cleared;
   // To a large group it comes back by its log.
   const bool back = row.large && StoreView(snapshot_).line(row.conversation).top > row.cleared;

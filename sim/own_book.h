@@ -13,6 +13,7 @@
 namespace tidemark::sim {
 
 struct OwnState {
+  Seq read;
   Seq cleared;
   bool removed = false;
   std::set<Seq> deleted;

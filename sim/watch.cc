@@ -50,6 +50,7 @@ void JudgedWorld::on_published(const Outcome& outcome) {
   check_sessions(outcome);
   check_deleted();
   own_before_ = std::exchange(own_, OwnBook(snapshot));
+  receipts_.published(users_);
   std::map<std::pair<ConversationId, Seq>, std::set<UserId>> told;
   for (const Notice& notice : outcome.notices) {
     if (notice.entry) gone_.lives(notice.entry->body.text);
@@ -168,6 +169,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
           state.object.unread.exact ? "" : "+", state.touched.value, state.tail.value, state.object.cleared.value,
           state.local_cleared.value, state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
+    receipts_.learned(device.user(), state.id(), state.object.head_seq);
     check_object(device, state.object);
     run_.ask(Judge::I9);
     Seq& read = seen.read[state.id()];
@@ -194,6 +196,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
   if (mark < seen.cursor && !batch.device->cursor.empty())
     throw Violation("I6", device.name().shown + "'s cursor goes back");
   seen.cursor = mark;
+  receipts_.reached(device.user(), batch.device->cursor);
   if (batch.device->cursor.epoch.number != server_.epoch()) return;
   if (mark > indexes_.mark(device.user()) && server_.up()) look_at_log();
   if (mark > indexes_.mark(device.user()))
@@ -331,6 +334,9 @@ void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
     device.tell(fmt::format("is refused a change of {}:{}: {}", refused->conversation.value, refused->seq.value,
                             refused->error.message()));
   }
+  if (const auto* told = std::get_if<replica::ReceiptsEvent>(&event))
+    if (knows_of_restores(device, told->conversation))
+      receipts_.told(device, told->conversation, told->receipts, told->off);
   if (const auto* link = std::get_if<replica::LinkEvent>(&event))
     device.tell(fmt::format("link {}", static_cast<int>(link->state)));
 }
@@ -350,6 +356,7 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (std::holds_alternative<replica::Hint>(frame.answer)) run_.hit(Counter::hints);
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer)) {
     order_.welcomed(device);
+    receipts_.welcomed(device);
     if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);
   }
   if (const auto* error = std::get_if<Error>(&frame.answer)) {

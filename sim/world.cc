@@ -112,8 +112,10 @@ void World::act() {
     change_own(*device, *conversation);
   } else if (what < 86) {
     device->open(*conversation);
-  } else if (what < 88) {
+  } else if (what < 87) {
     device->close(*conversation);
+  } else if (what < 88) {
+    watch_receipts(*device);
   } else if (what < 89) {
     device->fetch_bodies(*conversation);
   } else if (what < 98) {
@@ -179,8 +181,20 @@ void World::change_own(SimDevice& device, const ConversationId& id) {
   }
 }
 
+/// Of some of the conversations, in place of those before.
+void World::watch_receipts(SimDevice& device) {
+  std::vector<ConversationId> some;
+  for (const auto& [id, stored] : device.store().conversations())
+    if (some.size() < 8 && run_.dice.chance(600)) some.push_back(id);
+  device.watch_receipts(some);
+}
+
 void World::set_object(SimDevice& device, const ConversationId& id) {
   run_.hit(Counter::objects);
+  if (run_.dice.chance(200)) {
+    const bool off = run_.dice.chance(400);
+    return device.set_object({Setting{std::string(kReceiptsSetting), off ? "false" : ""}});
+  }
   switch (run_.dice.below(3)) {
     case 0: {
       SavedDraft draft{id};

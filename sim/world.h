@@ -69,6 +69,7 @@ class World final : public JudgedWorld {
   void react(SimDevice& device, const ConversationId& id);
   void change_message(SimDevice& device, const ConversationId& id);
   void change_own(SimDevice& device, const ConversationId& id);
+  void watch_receipts(SimDevice& device);
   void set_object(SimDevice& device, const ConversationId& id);
   void post(std::shared_ptr<Post> post);
   void every_second();
