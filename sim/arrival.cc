@@ -39,6 +39,7 @@ void JudgedWorld::check_arrived() {
       throw Violation("I19", all);
     }
   check_devices();
+  hooks_.check_arrived(*server_.snapshot());
   check_fresh_devices();
   for (const UserId& user : users_) {
     run_bot(user);

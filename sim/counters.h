@@ -68,6 +68,11 @@ namespace tidemark::sim {
   X(gluttons, "clients that ask without end and take nothing")                   \
   X(unheard_of, "entries of a kind of which a device had never heard")           \
   X(broken, "entries that a device could not read")                              \
+  X(events_told, "events that the application has taken")                        \
+  X(events_failed, "posts that failed, or whose answer was lost")                \
+  X(events_again, "events that came to the application again")                   \
+  X(events_given_up, "events given up, to be told again")                        \
+  X(events_lost, "times that the application was told of lost events")           \
   X(full_links, "links that read no further before they had answered")           \
   X(kicks, "sessions ended by the server")                                       \
   X(logouts, "devices logged out or removed")                                    \

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/device.h"
+#include "sim/hook_book.h"
 #include "sim/index_judge.h"
 #include "sim/log_book.h"
 #include "sim/memory_judge.h"
@@ -38,6 +39,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void on_told() override;
   void on_heard(const WsLink& link, const Connection& connection) override { memory_.check(link, connection); }
   void on_started() override;
+  void on_hook(const std::string& body) override { hooks_.take(body); }
+  void on_given_up(const Event& event) override { hooks_.given_up(event); }
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
   void on_acted(SimDevice& device) override {
@@ -118,6 +121,9 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
   OrderJudge order_{run_, book_};
+  HookBook hooks_{run_, book_, [this] {
+                    if (server_.up()) look_at_log();
+                  }};
   ReceiptsJudge receipts_{run_, book_, own_};
   OwnBook own_before_;  // and of the one before it
   /// A push with entries that its device does not know.

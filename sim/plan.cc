@@ -8,6 +8,30 @@ std::uint32_t sometimes(Dice& dice, std::uint32_t strongest) {
   return dice.chance(500) ? 0 : static_cast<std::uint32_t>(dice.skewed(1, strongest));
 }
 
+void draw_hooks(Dice& dice, Plan& plan) {
+  HooksConfig& hooks = plan.config.hooks;
+  if (dice.chance(400)) return;
+  hooks.url = "http://application";
+  hooks.messages = dice.chance(900);
+  hooks.changes = dice.chance(800);
+  hooks.groups = dice.chance(800);
+  hooks.devices = dice.chance(500);
+  if (plan.restore == 0 && dice.chance(200)) {
+    // Full now and then. What is lost is counted, and no count could tell what a restore makes of that.
+    hooks.waiting_max = dice.between(5, 50);
+    hooks.devices = false;
+  }
+  plan.event_queue.window = static_cast<std::size_t>(dice.between(3, 60));
+  plan.event_queue.lane_max = static_cast<std::size_t>(dice.between(1, 6));
+  plan.event_queue.tries = static_cast<std::uint32_t>(dice.between(2, 12));
+  plan.event_queue.retry_ms = dice.between(50, 500);
+  plan.event_queue.retry_max_ms = dice.between(500, 5'000);
+  plan.hook_down = sometimes(dice, 200);
+  plan.hook_refused = sometimes(dice, 400);
+  plan.hook_unheard = sometimes(dice, 200);
+  plan.hook_twice = sometimes(dice, 200);
+}
+
 }  // namespace
 
 Plan draw_plan(Dice& dice) {
@@ -62,6 +86,7 @@ Plan draw_plan(Dice& dice) {
   plan.state.users_max = static_cast<std::size_t>(dice.between(1, 8));
   plan.state.conversations_max = static_cast<std::size_t>(dice.between(1, 8));
   plan.glutton = sometimes(dice, 100);
+  draw_hooks(dice, plan);
   plan.old_versions = dice.chance(400) ? 400 : 0;
   return plan;
 }

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "gateway/config.h"
+#include "hooks/event_queue.h"
 #include "sim/dice.h"
 
 namespace tidemark::sim {
@@ -47,6 +48,13 @@ struct Plan {
   std::uint32_t clone = 0;           // of each restart of a device
 
   std::uint32_t old_versions = 0;  // of each device: it is of an older version than the server
+  // The application that is told of events (docs/hooks.md).
+  EventQueueOptions event_queue;   // small
+  std::uint32_t hook_down = 0;     // of each second: it goes, or comes back
+  std::uint32_t hook_refused = 0;  // of each post
+  std::uint32_t hook_unheard = 0;  // of each post: its answer is lost
+  std::uint32_t hook_twice = 0;    // of each post: it arrives a second time
+
   std::uint32_t glutton = 0;  // of each second: a client asks without end and takes nothing
 
   Config config;             // of the server: limits small

@@ -34,7 +34,8 @@ struct RunContext {
   Plan plan;
   Counters counters;
   Asked asked;
-  bool calm = false;  // no more faults
+  bool calm = false;              // no more faults
+  bool application_down = false;  // it takes no posts
   bool tracing = false;
   std::uint64_t fingerprint = 0;                                            // of everything that was told
   std::function<void(std::string_view)> leaving = [](std::string_view) {};  // told of what the server writes

@@ -25,9 +25,13 @@ void SimServer::start() {
   warm_ = std::move(*opened);
   EngineOptions options = engine_options(run_.plan.config);
   options.state = run_.plan.state;
-  engine_ = std::make_unique<Engine>(
-      *warm_, clock_, run_.dice, std::move(options),
-      Engine::Host{.wake = [this] { wake(); }, .publish = [this](Outcome o) { publish(std::move(o)); }});
+  engine_ = std::make_unique<Engine>(*warm_, clock_, run_.dice, std::move(options),
+                                     Engine::Host{.wake = [this] { wake(); },
+                                                  .publish = [this](Outcome o) { publish(std::move(o)); },
+                                                  .events =
+                                                      [this] {
+                                                        if (teller_) teller_->wake();
+                                                      }});
   service_ = std::make_unique<Service>(*engine_, clock_, PageTokens("a key of the simulator"),
                                        Threads{.on_network = [this](Task task) { post(std::move(task)); },
                                                .on_reader =
@@ -47,6 +51,12 @@ void SimServer::start() {
       if (!up()) start();
     });
   }
+  if (!run_.plan.config.hooks.url.empty()) {
+    teller_ = std::make_unique<Teller>(
+        run_, *engine_, clock_, watch_,
+        [this](std::int64_t delay_ms, std::function<void()> act) { later(delay_ms, std::move(act)); });
+    teller_->wake();
+  }
   run_.tell("server starts");
   was_writable_ = true;
   later(kTickMs, [this] { tick(); });
@@ -60,6 +70,7 @@ void SimServer::crash(MemoryDisk::Fate fate) {
   count_kicks();
   for (auto& [id, session] : sessions_) session.connection->server_dies();
   service_.reset();
+  teller_.reset();
   engine_.reset();
   sessions_.clear();
   links_.reset();

@@ -14,14 +14,14 @@
 #include "gateway/ws_link.h"
 #include "sim/connection.h"
 #include "sim/run_context.h"
+#include "sim/teller.h"
 #include "store/memory/memory_warm.h"
 
 namespace tidemark::sim {
 
 /// Told of what the server lets out.
-class ServerWatch {
+class ServerWatch : public HookWatch {
  public:
-  virtual ~ServerWatch() = default;
   /// A round was published; the snapshot is what a crash right now would leave.
   virtual void on_published(const Outcome& outcome) = 0;
   /// Its answers are about to be given, then its notices.
@@ -74,6 +74,8 @@ class SimServer final {
 
   /// A command as a backend gives it over HTTP; `done` is not called when the server dies before.
   void submit(Command command, Done done);
+  /// Events that were given up are told again.
+  void replay_events() { engine_->settle({.replay_all = true}); }
   /// A read as over HTTP.
   std::shared_ptr<const Snapshot> snapshot() const { return warm_->snapshot(); }
   // For those who watch over what is kept. REQUIRES: it is up.
@@ -125,6 +127,7 @@ class SimServer final {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Links> links_;
+  std::unique_ptr<Teller> teller_;  // null: no hook is configured
   std::deque<Task> network_;
   std::map<std::uint64_t, Session> sessions_;
   bool round_queued_ = false;

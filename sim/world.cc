@@ -377,6 +377,7 @@ void World::every_second() {
     SimClock& clock = device && run_.dice.chance(700) ? device->clock() : server_.clock();
     clock.jump(run_.dice.between(-300'000, 300'000));
   }
+  if (run_.strikes(run_.plan.hook_down)) run_.application_down = !run_.application_down;
   for (SimDevice& device : devices_)
     if (run_.strikes(run_.plan.device_offline)) device.set_offline(!device.offline());
 }
@@ -392,6 +393,7 @@ void World::put_back() {
 void World::calm_down() {
   run_.tell("faults stop");
   run_.calm = true;
+  run_.application_down = false;
   server_.disk().set_full(false);
   server_.disk().fail_recoveries(0);
   server_.disk().fail_write(0);
@@ -425,6 +427,7 @@ void World::help_devices() {
     device.wake_up();
     device.settle_outbox();
   }
+  if (server_.up()) server_.replay_events();
   pass(5'000);
 }
 

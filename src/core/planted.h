@@ -31,6 +31,7 @@ enum class Fault : std::uint8_t {
   unread_counted,        // unread is a counter that messages raise and reading lowers, whatever becomes of them
   read_beyond_head,      // a read pointer may lie above all that there is
   left_large_ignored,    // who has left a large group is told of no change to what he may still read
+  lane_left_behind,      // what a full lane has left in the outbox is forgotten
   stops_at_unheard_of,   // a device takes no push with an entry of a kind that it does not know
   cursor_over_dropped,   // of a full queue only the last push is kept, with the interval of all of them
 };

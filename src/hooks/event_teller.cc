@@ -55,7 +55,7 @@ void EventTeller::stop() {
 void EventTeller::wake() {
   {
     const std::lock_guard lock(mutex_);
-    more_ = true;
+    feed_.wake();
   }
   woken_.notify_one();
 }
@@ -97,7 +97,7 @@ void EventTeller::rest(std::unique_lock<std::mutex>& lock) {
   std::int64_t until_ms = now_ms + kRestMs;
   if (const auto wakes = queue_.wakes_at()) until_ms = std::min(until_ms, *wakes);
   if (!to_settle_.empty()) until_ms = std::min(until_ms, settle_at_ms_);
-  if (more_ && !queue_.full()) until_ms = std::min(until_ms, read_again_ms_);
+  if (feed_.has_more()) until_ms = std::min(until_ms, read_again_ms_);
   woken_.wait_for(lock, std::chrono::milliseconds(std::max<std::int64_t>(until_ms - now_ms, 1)));
 }
 
@@ -154,39 +154,11 @@ void EventTeller::settle_if_due() {
 }
 
 void EventTeller::feed() {
-  auto lane = queue_.refill();
-  const bool wanted = (more_ && !queue_.full()) || lane;
-  if (!wanted || clock_.steady_ms() < read_again_ms_) return;
-  const auto snapshot = engine_.snapshot();
-  bool read = true;
-  for (; read && lane; lane = queue_.refill()) read = refill(*snapshot, *lane);
-  if (read && more_) read = take_more(*snapshot);
-  if (!read) read_again_ms_ = clock_.steady_ms() + kReadAgainMs;
-}
-
-bool EventTeller::take_more(const Snapshot& snapshot) {
-  bool full = false;
-  const auto read = read_waiting_events(snapshot, read_from_, [&](WaitingEvent event) {
-    const EventPlace next = behind(event.place);
-    full = queue_.offer(std::move(event)) == EventQueue::Offered::full;
-    if (!full) read_from_ = next;
-    return !full;
-  });
-  if (!read) log_error("events_not_read", {{"error", read.error().message()}});
-  if (read) more_ = full;
-  return read.has_value();
-}
-
-bool EventTeller::refill(const Snapshot& snapshot, const EventQueue::Refill& refill) {
-  bool taken = true;
-  const auto read = read_waiting_events(snapshot, refill.from, [&](WaitingEvent event) {
-    if (event.place >= read_from_) return false;
-    if (lane_of(event.event) == refill.lane) taken = queue_.offer_more(refill.lane, std::move(event));
-    return taken;
-  });
-  if (!read) log_error("events_not_read", {{"error", read.error().message()}});
-  if (read && taken) queue_.refilled(refill.lane);
-  return read.has_value();
+  if (!feed_.wanted() || clock_.steady_ms() < read_again_ms_) return;
+  const auto read = feed_.read(*engine_.snapshot());
+  if (read) return;
+  log_error("events_not_read", {{"error", read.error().message()}});
+  read_again_ms_ = clock_.steady_ms() + kReadAgainMs;
 }
 
 }  // namespace tidemark

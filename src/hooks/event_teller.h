@@ -11,7 +11,7 @@
 
 #include "base/ports.h"
 #include "engine/engine.h"
-#include "hooks/event_queue.h"
+#include "hooks/event_feed.h"
 #include "hooks/http_post.h"
 
 namespace tidemark {
@@ -65,8 +65,6 @@ class EventTeller {
   Outcome tell(HttpPost& post, const Attempt& attempt, const Flight& flight);
   void finish(const Attempt& attempt, Outcome outcome);
   void feed();
-  bool take_more(const Snapshot& snapshot);
-  bool refill(const Snapshot& snapshot, const EventQueue::Refill& refill);
   void settle_if_due();
   void rest(std::unique_lock<std::mutex>& lock);
 
@@ -81,8 +79,7 @@ class EventTeller {
   std::condition_variable woken_;
   bool stopping_ = false;
   EventQueue queue_;
-  EventPlace read_from_;  // the outbox is read up to here
-  bool more_ = true;      // there may be something behind it
+  EventFeed feed_{queue_};
   std::int64_t read_again_ms_ = 0;
   std::vector<Flight*> flights_;
   Settlement to_settle_;

@@ -1,0 +1,140 @@
+#include "sim/hook_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/outbox.h"
+#include "tidemark.pb.h"
+#include "wire/json_reader.h"
+
+namespace tidemark::sim {
+namespace {
+
+EventKind kind_of(const Entry& entry) {
+  switch (entry.kind) {
+    case EntryKind::message:
+      return EventKind::message_sent;
+    case EntryKind::edit:
+      return EventKind::message_edited;
+    case EntryKind::recall:
+      return EventKind::message_recalled;
+    case EntryKind::deletion:
+      return EventKind::message_deleted;
+    case EntryKind::reaction:
+      return EventKind::message_reacted;
+    case EntryKind::member:
+      return EventKind::members_changed;
+    case EntryKind::config:
+      break;
+  }
+  return entry.config && entry.config->dissolved ? EventKind::group_dissolved : EventKind::group_changed;
+}
+
+/// More than any run makes.
+constexpr std::int64_t kNeverFull = 100'000;
+
+std::string named(const std::pair<ConversationId, Seq>& place) {
+  return fmt::format("{}:{}", place.first.value, place.second.value);
+}
+
+}  // namespace
+
+bool HookBook::wanted(const Entry& entry) const {
+  const HooksConfig& hooks = run_.plan.config.hooks;
+  if (hooks.url.empty()) return false;
+  if (entry.kind == EntryKind::message) return hooks.messages;
+  return entry.kind == EntryKind::member || entry.kind == EntryKind::config ? hooks.groups : hooks.changes;
+}
+
+void HookBook::take(const std::string& body) {
+  run_.ask(Judge::hooks);
+  pb::HookEvent event;
+  if (!read_json(body, event)) throw Violation("hooks", "the application is told what it cannot read: " + body);
+  const auto kind = static_cast<EventKind>(event.kind());
+  const auto& device = event.device();
+  const std::string what =
+      fmt::format("{} {}:{} {}/{}/{} {}", static_cast<int>(event.kind()), event.conversation_id(), event.entry().seq(),
+                  device.user(), device.device(), device.session_generation(), event.lost());
+  const auto [known, fresh] = told_.emplace(event.id(), what);
+  if (known->second != what)
+    throw Violation("hooks", fmt::format("{} is \"{}\" and was \"{}\"", event.id(), what, known->second));
+  if (run_.tracing) run_.tell(fmt::format("the application is told {}: {}", event.id(), what));
+  if (!fresh) return run_.hit(Counter::events_again);
+  if (kind == EventKind::events_lost) {
+    lost_ += event.lost();
+    return run_.hit(Counter::events_lost);
+  }
+  if (event.conversation_id().empty()) return;
+  if (event.entry().seq() == 0) throw Violation("hooks", event.id() + " tells of an entry that is not there");
+  take_entry(event.id(), kind, {ConversationId(event.conversation_id()), Seq(event.entry().seq())});
+}
+
+/// One that comes for the first time.
+void HookBook::take_entry(const std::string& id, EventKind kind, const Place& place) {
+  if (!book_.entry(place.first, place.second)) read_on_();
+  const Entry* lost = book_.lost(place.first, place.second);
+  const Entry* entry = lost ? lost : book_.entry(place.first, place.second);
+  if (entry == nullptr) throw Violation("hooks", named(place) + " is told to the application and in no log");
+  if (kind_of(*entry) != kind || !wanted(*entry))
+    throw Violation("hooks", named(place) + " is told to the application as another kind");
+  if (const auto [other, first] = ids_.emplace(place, id); !first)
+    throw Violation("hooks", fmt::format("{} has two events, {} and {}", named(place), other->second, id));
+  if (lost || given_up_.contains(place)) return;
+  Seq& last = last_[place.first];
+  if (place.second < last) throw Violation("hooks", fmt::format("{} is told behind {}", named(place), last.value));
+  last = place.second;
+}
+
+void HookBook::given_up(const Event& event) {
+  if (!event.conversation.empty()) given_up_.emplace(event.conversation, event.seq);
+}
+
+void HookBook::check(const Snapshot& snapshot) const {
+  if (run_.plan.config.hooks.url.empty()) return;
+  std::map<Place, int> kept;
+  const auto keep = [&](const WaitingEvent& waiting) {
+    const Event& event = waiting.event;
+    if (event.conversation.empty()) return true;
+    const Place place{event.conversation, event.seq};
+    const Entry* entry = book_.entry(place.first, place.second);
+    if (entry == nullptr) throw Violation("hooks", named(place) + " waits to be told and is in no log");
+    if (kind_of(*entry) != event.kind || !wanted(*entry))
+      throw Violation("hooks", named(place) + " waits to be told as another kind");
+    const auto told = ids_.find(place);
+    if (told != ids_.end() && told->second != text_of(waiting.name))
+      throw Violation("hooks", named(place) + " waits under another id than it was told under");
+    ++kept[place];
+    return true;
+  };
+  auto read = read_waiting_events(snapshot, {}, keep);
+  if (read) read = read_dead_events(snapshot, {}, [&](const DeadEvent& dead) { return keep(dead.waiting); });
+  if (!read) throw Violation("hooks", "the outbox cannot be read");
+  const bool all_kept = run_.plan.config.hooks.waiting_max >= kNeverFull;
+  for (const auto& [id, log] : book_.logs())
+    for (const auto& [seq, entry] : log) {
+      if (!wanted(entry)) continue;
+      run_.ask(Judge::hooks);
+      const Place place{id, seq};
+      const auto found = kept.find(place);
+      if (found != kept.end() && found->second > 1) throw Violation("hooks", named(place) + " waits twice");
+      if (found == kept.end() && !ids_.contains(place) && all_kept)
+        throw Violation("hooks", named(place) + " was not told and does not wait");
+    }
+}
+
+void HookBook::check_arrived(const Snapshot& snapshot) const {
+  if (run_.plan.config.hooks.url.empty()) return;
+  std::uint64_t untold = 0;
+  for (const auto& [id, log] : book_.logs())
+    for (const auto& [seq, entry] : log)
+      if (wanted(entry) && !ids_.contains({id, seq})) ++untold;
+  run_.ask(Judge::hooks);
+  if (untold != lost_)
+    throw Violation("hooks", fmt::format("{} entries were never told, and the application knows of {}", untold, lost_));
+  const auto waits = [](auto&&...) -> bool { throw Violation("hooks", "an event still waits to be told"); };
+  auto read = read_waiting_events(snapshot, {}, [&](const WaitingEvent&) { return waits(); });
+  if (read) read = read_dead_events(snapshot, {}, [&](const DeadEvent&) { return waits(); });
+}
+
+}  // namespace tidemark::sim
