@@ -25,7 +25,6 @@ class OldVersion {
   std::string met(Dialect dialect, std::string_view message, Counters& counters);
   /// All that it could not make sense of.
   const Entries& strange() const { return strange_; }
-  std::uint64_t times_met() const { return met_; }
   bool strange(const ConversationId& conversation, Seq seq) const { return strange_.contains({conversation, seq}); }
 
  private:

@@ -32,6 +32,8 @@ enum class Fault : std::uint8_t {
   read_beyond_head,      // a read pointer may lie above all that there is
   left_large_ignored,    // who has left a large group is told of no change to what he may still read
   lane_left_behind,      // what a full lane has left in the outbox is forgotten
+  high_overtakes_own,    // a message of high priority overtakes those before it in its conversation
+  delivered_when_sent,   // what is in a log counts as delivered to everybody
   stops_at_unheard_of,   // a device takes no push with an entry of a kind that it does not know
   cursor_over_dropped,   // of a full queue only the last push is kept, with the interval of all of them
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/conversation_id.h"
+#include "core/planted.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
 #include "core/visibility.h"
@@ -74,7 +75,7 @@ std::optional<Receipt> receipt_of(View& view, const UserId& user, const Conversa
   Receipt receipt{user, row->read, row->read};
   for (const Device& device : view.devices(user))
     receipt.delivered = std::max(receipt.delivered, delivered_to(view, *row, device, head));
-  receipt.delivered = std::min(receipt.delivered, head);
+  receipt.delivered = planted(Fault::delivered_when_sent) ? head : std::min(receipt.delivered, head);
   // What was before his time has not come to him.
   if (receipt.delivered < row->periods.back().join) receipt.delivered = row->read;
   return receipt;

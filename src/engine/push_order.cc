@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "core/planted.h"
+
 namespace tidemark {
 namespace {
 
@@ -47,7 +49,9 @@ Lanes lanes_of(const std::vector<PushRef>& waiting, bool low_waits) {
   for (std::size_t place = 0; place < waiting.size(); ++place) {
     const Has& has = conversations.at(waiting[place].item.conversation);
     // What has no entry has nothing to overtake with.
-    if (has.high && waiting[place].shared)
+    const bool overtakes = planted(Fault::high_overtakes_own) ? is_message(waiting[place], Priority::high)
+                                                              : has.high && waiting[place].shared != nullptr;
+    if (overtakes)
       lanes.high.push_back(place);
     else if (has.other_than_low || !low_waits)
       lanes.normal.push_back(place);
