@@ -13,6 +13,7 @@
 #include <set>
 
 #include "hooks/testing_receiver.h"
+#include "notifications.h"
 #include "wire/json_reader.h"
 #include "world.h"
 
@@ -24,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::string kSecret = "0123456789abcdef0123";
+const std::string& kSecret = kHookSecret;
 
 pb::HookEvent event_in(const ReceivedPost& post) {
   pb::HookEvent event;
@@ -319,36 +320,6 @@ TEST(BeforeSend, WithoutAnAnswerTheSettingDecides) {
 
 // ------------------------------------------------------------------------------------------------- notifications
 
-pb::HookNotification notification_in(const ReceivedPost& post) {
-  pb::HookNotification told;
-  EXPECT_TRUE(read_json(post.body, told)) << post.body;
-  return told;
-}
-
-ServerOptions notifying(const TestReceiver& receiver, std::vector<std::string> more = {}) {
-  ServerOptions options;
-  options.settings = {"hooks.notify_url=" + receiver.url("/notify"), "hooks.secret=" + kSecret, "hooks.retry_ms=50"};
-  for (std::string& each : more) options.settings.push_back(std::move(each));
-  return options;
-}
-
-bool tells(const ReceivedPost& post, const std::string& user, const std::string& message) {
-  const pb::HookNotification told = notification_in(post);
-  return told.user() == user &&
-         std::ranges::any_of(told.conversations(), [&](const auto& each) { return each.message_id() == message; });
-}
-
-bool withdraws(const ReceivedPost& post, const std::string& user, const std::string& conversation) {
-  const pb::HookNotification told = notification_in(post);
-  return told.user() == user && std::ranges::find(told.withdrawn(), conversation) != told.withdrawn().end();
-}
-
-auto any_tells(const std::string& user, const std::string& message) {
-  return [=](const std::vector<ReceivedPost>& taken) {
-    return std::ranges::any_of(taken, [&](const auto& each) { return tells(each, user, message); });
-  };
-}
-
 TEST(Notify, WhoHasNoDeviceIsToldWithBadgeAndDevicesAndItIsTakenAwayWhenHeReads) {
   TestReceiver receiver(kSecret);
   ServerProcess server(notifying(receiver));
@@ -369,9 +340,7 @@ TEST(Notify, WhoHasNoDeviceIsToldWithBadgeAndDevicesAndItIsTakenAwayWhenHeReads)
   EXPECT_EQ(told.devices(0).push_token(), "abc");
 
   ASSERT_EQ(http.post("/v1/conversations/1_2/read", server.token("2"), R"({"seq":1})").status, 200);
-  ASSERT_TRUE(receiver.wait_until([](const auto& taken) {
-    return std::ranges::any_of(taken, [](const auto& each) { return withdraws(each, "2", "1_2"); });
-  }));
+  ASSERT_TRUE(receiver.wait_until(any_withdraws("2", "1_2")));
   EXPECT_EQ(notification_in(receiver.taken().back()).badge(), 0u);
 }
 
@@ -401,9 +370,7 @@ TEST(Notify, WhoWasAcknowledgedIsNotToldAndARecallTakesAway) {
   ASSERT_TRUE(receiver.wait_until(any_tells("3", "1_3:2")));
   ASSERT_EQ(http.post("/v1/messages/1_3:1/recall", server.token("1"), "{}").status, 200);
   ASSERT_EQ(http.post("/v1/messages/1_3:2/recall", server.token("1"), "{}").status, 200);
-  ASSERT_TRUE(receiver.wait_until([](const auto& taken) {
-    return std::ranges::any_of(taken, [](const auto& each) { return withdraws(each, "3", "1_3"); });
-  }));
+  ASSERT_TRUE(receiver.wait_until(any_withdraws("3", "1_3")));
   for (const ReceivedPost& post : receiver.all()) {
     EXPECT_NE(notification_in(post).user(), "2");
     EXPECT_EQ(post.body.find("secret words"), std::string::npos);
