@@ -106,11 +106,8 @@ std::expected<pb::ClientFrame, DecodeError> decode_client_frame(Dialect dialect,
 
 std::expected<pb::ServerFrame, DecodeError> decode_server_frame(Dialect dialect, std::string_view bytes) {
   pb::ServerFrame frame;
-  const JsonReadOptions options{.fields = Unknown::ignore,
-                                .words = Unknown::ignore,
-                                .entries = Unknown::ignore,
-                                .max_depth = 32,
-                                .max_keys = UINT_MAX};
+  const JsonReadOptions options{
+      .fields = Unknown::ignore, .words = Unknown::ignore, .entries = Unknown::ignore, .max_depth = 32};
   auto parsed = dialect == Dialect::json ? read_json(bytes, frame, options) : parse_binary(bytes, frame);
   if (!parsed && dialect == Dialect::binary)
     if (const auto rest = without_broken_entries(bytes, plan_of(frame))) parsed = parse_binary(*rest, frame);
