@@ -54,6 +54,8 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void on_cloned(SimDevice&) override {}
 
  protected:
+  /// From here on frames are lost or late by the will of a scenario.
+  void reordered() { order_.reordered(); }
   /// What was seen of a device, as long as its store goes on without a step back.
   struct Seen {
     std::map<ConversationId, Seq> read;

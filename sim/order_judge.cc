@@ -13,7 +13,7 @@ namespace tidemark::sim {
 /// before may come again.
 void OrderJudge::pushed(const SimDevice& device, const replica::Push& push) {
   const Plan& plan = run_.plan;
-  const bool in_order = plan.drop == 0 && plan.twice == 0 && plan.reorder == 0;
+  const bool in_order = !reordered_ && plan.drop == 0 && plan.twice == 0 && plan.reorder == 0;
   std::map<ConversationId, Seq> in_frame;
   for (const PushItem& item : push.items) {
     if (!item.entry) continue;

@@ -22,6 +22,8 @@ class OrderJudge {
 
   void welcomed(const SimDevice& device) { reached_[&device].clear(); }
   void pushed(const SimDevice& device, const replica::Push& push);
+  /// From here on the network does not keep the order of frames, whatever the plan says.
+  void reordered() { reordered_ = true; }
   /// The device is in step.
   void check_list(const SimDevice& device);
 
@@ -32,6 +34,7 @@ class OrderJudge {
 
   RunContext& run_;
   const LogBook& book_;
+  bool reordered_ = false;
   std::map<const SimDevice*, std::map<ConversationId, std::set<Seq>>> reached_;  // pushed since the link stands
 };
 

@@ -320,7 +320,10 @@ bool Scenario::on_request(SimDevice& device, const replica::Request& request) {
 
 bool Scenario::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (Phone* phone = phone_of(device)) {
-    if (!phone->passes(frame)) return false;
+    if (!phone->passes(frame)) {
+      reordered();
+      return false;
+    }
     phone->got_.push_back(frame.answer);
   }
   return JudgedWorld::on_answer(device, frame);

@@ -243,10 +243,12 @@ TEST_F(LinksTest, ANewerLinkOfADeviceReplacesTheOlder) {
 TEST_F(LinksTest, ALinkOfAnEndedSessionIsToldSo) {
   const auto phone = device("bob", "phone");
   const auto desk = device("bob", "desk");
+  EXPECT_THAT(phone->take(), ElementsAre(AllOf(HasSubstr("\"push\""), HasSubstr("\"changed_at\"")))) << "of the login";
   phone->say(R"({"id":2,"logout":{"device":"desk"}})");
   run();
   EXPECT_THAT(desk->take(), ElementsAre(AllOf(HasSubstr("LOGGED_OUT"), HasSubstr("\"terminal\":true")), "LOGGED_OUT"));
-  EXPECT_THAT(phone->take(), ElementsAre(AllOf(HasSubstr("\"devices\""), HasSubstr("\"logged_out\""))));
+  EXPECT_THAT(phone->take(),
+              ElementsAre(AllOf(HasSubstr("\"devices\""), HasSubstr("\"logged_out\"")), HasSubstr("\"changed_at\"")));
   const auto again = connect();
   again->hello("bob", "desk");
   run();

@@ -28,13 +28,13 @@ TEST_F(Notifying, WhoHasADeviceIsGivenTenSecondsAndWhoHasNoneOne) {
 }
 
 TEST_F(Notifying, WhoHasNoDeviceIsToldOfHighAtOnceAndOfLowLater) {
-  notifier_.message(user_, Mark(5), false, 0, Priority::low);
-  notifier_.message(UserId("2"), Mark(7), false, 0, Priority::high);
-  const auto first = due(0);
+  notifier_.message(user_, Mark(5), false, 1'000, Priority::low);
+  notifier_.message(UserId("2"), Mark(7), false, 1'000, Priority::high);
+  const auto first = due(1'000);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].user.value, "2");
-  EXPECT_EQ(due(4'999).size(), 0u);
-  ASSERT_EQ(due(5'000).size(), 1u);
+  EXPECT_EQ(due(5'999).size(), 0u);
+  ASSERT_EQ(due(6'000).size(), 1u);
 }
 
 TEST_F(Notifying, LowGoesAlongWithWhatComesAfterIt) {

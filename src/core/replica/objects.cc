@@ -143,7 +143,8 @@ bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
   object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
   object.preview = preview_of(entry, CoreParams{}.preview_bytes);
   if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return true;
-  if (item.mentioned && object.mentions++ == 0) object.mentioned_at = entry.seq;
+  const bool named = item.mentioned && std::ranges::find(entry.mentions, me) != entry.mentions.end();
+  if (named && object.mentions++ == 0) object.mentioned_at = entry.seq;
   if (entry.mention_all) object.all_mentioned_at = entry.seq;
   if (object.unread.count < kUnreadExactMax) {
     ++object.unread.count;
