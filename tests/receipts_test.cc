@@ -54,6 +54,32 @@ TEST_P(ReceiptsOf, ArePulledAndThenTold) {
   EXPECT_EQ(parsed<pb::ReceiptList>(http.get(target, token("b"))).receipts_size(), 0);
 }
 
+/// What a device acknowledges and then goes away, and what it holds when it comes back.
+TEST_P(ReceiptsOf, AreToldOfADeviceThatGoesAtOnce) {
+  const std::string id = chat("a", "b");
+  WsClient a = device("a");
+  a.sent(user("b"), "first");
+  ASSERT_TRUE(a.call(ask(id, true)).has_receipts());
+  const auto delivered = [&] { return told(a) == nullptr ? 0 : told(a)->delivered_seq(); };
+  {
+    WsClient b = device("b");
+    a.sent(user("b"), "second");
+    ASSERT_TRUE(b.wait_until([&] { return b.entries(id).contains(2); }));
+    b.ack(b.cursor().mark());
+  }
+  ASSERT_TRUE(a.wait_until([&] { return delivered() == 2; }));
+  pb::Cursor holds;
+  {
+    WsClient b = device("b");
+    a.sent(user("b"), "third");
+    ASSERT_TRUE(b.wait_until([&] { return b.entries(id).contains(3); }));
+    holds = b.cursor();
+  }
+  WsClient b = connect();
+  ASSERT_TRUE(b.hello(token("b"), {.device = "d1", .cursor = holds}).has_welcome());
+  ASSERT_TRUE(a.wait_until([&] { return delivered() == 3; }));
+}
+
 TEST_P(ReceiptsOf, TotalsCountMutedConversationsApart) {
   WsClient b = device("b");
   WsClient c = device("c");

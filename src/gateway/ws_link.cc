@@ -159,6 +159,7 @@ void WsLink::welcome(std::uint64_t id, const Cursor& cursor, std::uint64_t large
   epoch_ = login.head.epoch;
   state_ = State::welcomed;
   links_.service().presence().up(id_, caller_.user);
+  links_.service().receipt_watch().acknowledged(caller_.user);  // by the cursor that it came with
   pb::ServerFrame frame = links_.welcome_limits();
   frame.set_id(id);
   pb::Welcome& made = *frame.mutable_welcome();
