@@ -49,7 +49,8 @@ void Conversations::take_summary(const Change& change) {
   state.named = ws_.device().pass.id;
   // The server knew nothing of it, or did not tell a former member how it went on: now that it does, it is asked once
   // more which of these rows are lost.
-  const bool let_in = state.object.member && state.object.periods != before.periods;
+  const std::vector<Period>& periods = state.object.periods;
+  const bool let_in = periods != before.periods && (state.object.member || periods.size() > before.periods.size());
   const bool tells_more = !state.stale && (std::exchange(state.forgotten, false) || let_in);
   if (tells_more && !state.lost.empty() && jumps_wanted_.insert(held.id()).second) state.epoch = 0;
   const bool clears_flag = change.unread_flag && held.local_flag == false;

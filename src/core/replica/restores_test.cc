@@ -221,6 +221,35 @@ TEST_F(Restored, what_a_former_member_took_for_lost_is_asked_for_once_more_when_
   EXPECT_THAT(device.texts(group), ::testing::IsSupersetOf({"edited", "lost"}));
 }
 
+/// By the time she hears of it she is out again: what she may see by the later period is there all the same.
+TEST_F(Restored, what_a_former_member_took_for_lost_is_asked_for_although_her_later_period_is_over) {
+  CreateGroupCommand create;
+  create.creator = kBen;
+  create.title = "group";
+  create.members = {kAnna};
+  create.newcomers = HistoryForNewcomers::all;
+  const ConversationId group = std::get<GroupReply>(*server.run(create)).group.id;
+  const auto let_in = [&] { return server.run(AddMembersCommand{kBen, DeviceId("other"), group, {kAnna}}); };
+  const auto send_away = [&] { return server.run(RemoveMemberCommand{kBen, DeviceId("other"), group, kAnna}); };
+  ASSERT_TRUE(send_away().has_value());
+  const Seq kept = server.send_to(kBen, group, "kept").seq;
+  backup.view = server.view;
+  ASSERT_TRUE(let_in().has_value());
+  TestLink& link = join(server, device);
+  device.replica->scroll_back(device.now, group);
+  device.take();
+  settle(server, device, link);
+  device.disconnect();
+  restore();
+  ASSERT_TRUE(device.state(group).lost.contains(kept));
+  device.disconnect();
+  ASSERT_TRUE(let_in().has_value());
+  ASSERT_TRUE(send_away().has_value());
+  TestLink& again = join(server, device);
+  settle(server, device, again);
+  EXPECT_FALSE(device.state(group).lost.contains(kept));
+}
+
 TEST_F(Restored, a_pull_of_what_only_the_lost_part_knew_counts_until_it_is_answered) {
   device.options.pulls_in_flight_max = 1;
   device.start();
