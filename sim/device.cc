@@ -165,6 +165,11 @@ void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
     if (const auto* history = std::get_if<replica::History>(&request.operation))
       tell(fmt::format("asks for history of {}, before {}", history->conversation.value,
                        history->before.value_or(Seq()).value));
+    if (const auto* ack = std::get_if<replica::Ack>(&request.operation))
+      tell(fmt::format("acknowledges mark {}", ack->mark.value));
+    if (const auto* receipts = std::get_if<replica::AskReceipts>(&request.operation))
+      tell(fmt::format("{} how far others have read {}", receipts->watch ? "looks" : "looks no more",
+                       receipts->conversation.value));
   }
 }
 

@@ -143,5 +143,6 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
 
 /// What the device is told, in the trace.
 void trace_answer(SimDevice& device, const replica::ServerFrame& frame);
+void trace_receipts(SimDevice& device, const replica::ReceiptsEvent& told);
 
 }  // namespace tidemark::sim

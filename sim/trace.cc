@@ -16,6 +16,14 @@ std::string names(const std::vector<UserObject>& objects) {
 
 }  // namespace
 
+void trace_receipts(SimDevice& device, const replica::ReceiptsEvent& told) {
+  std::string all = told.off ? " nothing" : "";
+  for (const Receipt& receipt : told.receipts)
+    all +=
+        fmt::format(" {} has read to {} and got {};", receipt.user.value, receipt.read.value, receipt.delivered.value);
+  device.tell(fmt::format("is told of {}:{}", told.conversation.value, all));
+}
+
 void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
     device.tell(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),

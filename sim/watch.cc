@@ -335,9 +335,11 @@ void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
     device.tell(fmt::format("is refused a change of {}:{}: {}", refused->conversation.value, refused->seq.value,
                             refused->error.message()));
   }
-  if (const auto* told = std::get_if<replica::ReceiptsEvent>(&event))
+  if (const auto* told = std::get_if<replica::ReceiptsEvent>(&event)) {
+    if (run_.tracing) trace_receipts(device, *told);
     if (knows_of_restores(device, told->conversation))
       receipts_.told(device, told->conversation, told->receipts, told->off);
+  }
   if (const auto* link = std::get_if<replica::LinkEvent>(&event))
     device.tell(fmt::format("link {}", static_cast<int>(link->state)));
 }
