@@ -80,6 +80,26 @@ TEST_P(ReceiptsOf, AreToldOfADeviceThatGoesAtOnce) {
   ASSERT_TRUE(a.wait_until([&] { return delivered() == 3; }));
 }
 
+TEST_P(ReceiptsOf, AreToldOfWhoJoinsLater) {
+  WsClient a = device("a");
+  pb::ClientFrame create;
+  create.mutable_create_group()->set_title("G");
+  create.mutable_create_group()->add_members(user("b"));
+  const std::string id = a.call(create).group().conversation_id();
+  ASSERT_NE(id, "");
+  ASSERT_EQ(a.call(ask(id, true)).receipts().receipts_size(), 1);
+  pb::ClientFrame add;
+  add.mutable_add_members()->set_conversation_id(id);
+  add.mutable_add_members()->add_users(user("c"));
+  ASSERT_EQ(code_of(a.call(add)), "");
+  a.sent_in(id, "hello");
+  WsClient c = device("c");
+  const std::uint64_t head = c.conversation(id).head_seq();
+  c.read(id, head);
+  ASSERT_TRUE(a.wait_until([&] { return told(a) != nullptr && told(a)->read_seq() == head; }));
+  EXPECT_EQ(told(a)->user(), user("c"));
+}
+
 TEST_P(ReceiptsOf, TotalsCountMutedConversationsApart) {
   WsClient b = device("b");
   WsClient c = device("c");

@@ -104,10 +104,16 @@ void Links::tell_presence(std::int64_t now) {
 void Links::note_reads(const std::vector<Notice>& notices) {
   ReceiptWatch& watch = service_.receipt_watch();
   if (watch.empty()) return;
-  // What changes a user's state alone may have moved his read pointer.
-  for (const Notice& notice : notices)
+  for (const Notice& notice : notices) {
+    // What changes a user's state alone may have moved his read pointer.
     if (!notice.entry)
       for (const Receiver& receiver : notice.receivers) watch.read(notice.conversation, receiver.user);
+    // Whoever comes later is looked at too.
+    if (notice.entry && notice.entry->member && notice.entry->member->action == MemberAction::joined) {
+      watch.know(notice.conversation, notice.entry->member->users);
+      for (const UserId& user : notice.entry->member->users) watch.read(notice.conversation, user);
+    }
+  }
 }
 
 void Links::tell_receipts(std::int64_t now) {
