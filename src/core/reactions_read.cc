@@ -1,6 +1,7 @@
 // Who reacted to a message, and how.
 #include <algorithm>
 
+#include "core/conversation_id.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
 #include "core/visibility.h"
@@ -26,6 +27,7 @@ bool knows_of(View& view, const UserConversation& mine, const UserId& other) {
 
 Result<ReactionsPage> reactions_page(View& view, const CoreParams& params, const ReactionsQuery& query) {
   TM_ASSIGN(const std::uint32_t limit, limit_of(query.limit, params.page_default, params.page_max));
+  TM_TRY(parse_conversation(query.conversation));
   const Result<Entry> message = read_message(view, query.user, query.conversation, query.seq);
   if (!message || !message->countable()) return fail(ErrorCode::MESSAGE_NOT_FOUND, "seq");
   if (message->dead()) return fail(ErrorCode::MESSAGE_DELETED, "seq");

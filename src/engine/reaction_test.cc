@@ -301,6 +301,12 @@ TEST(Reaction, a_read_that_fails_at_any_step_leaves_nothing_half_done) {
   }
 }
 
+TEST(Reaction, of_what_is_no_conversation_nobody_is_told) {
+  EngineWorld world;
+  EXPECT_EQ(who(world, "a", "b_a", 1).error().code, ErrorCode::NON_CANONICAL_ID);
+  EXPECT_EQ(who(world, "a", "", 1).error().code, ErrorCode::MALFORMED);
+}
+
 TEST(Reaction, whoever_has_left_is_told_of_nobody_who_came_later) {
   EngineWorld world;
   CreateGroupCommand open;

@@ -751,10 +751,9 @@ Result<EndSessionsCommand> logout_from(const Caller& caller, const pb::LogoutReq
   EndSessionsCommand command;
   TM_ASSIGN(command.user, owner_of(caller, request.user()));
   command.device = DeviceId(request.device());
-  if (command.device.empty() && !caller.admin) {
-    command.device = caller.device;
-    TM_TRY(check_name(command.device.value, 64, "device"));
-  }
+  if (command.device.empty() && !caller.admin) command.device = caller.device;
+  // An administrator's, of no device, is that of all of them.
+  if (!command.device.empty() || !caller.admin) TM_TRY(check_name(command.device.value, 64, "device"));
   return command;
 }
 
