@@ -1,6 +1,7 @@
 // What a restore took from the logs, for devices that hold rows from before it (design, section 2, "Epoch").
 #include <algorithm>
 
+#include "core/conversation_id.h"
 #include "core/decide.h"
 #include "core/read_parts.h"
 #include "core/reads.h"
@@ -35,8 +36,9 @@ Result<JumpsAnswer> jumps_answer(View& view, const UserId& user, const std::vect
   if (lines.size() > kLinesMax)
     return fail(ErrorCode::LIMIT_REACHED, "lines", "At most " + std::to_string(kLinesMax) + ".");
   JumpsAnswer answer{view.epoch().number, {}};
-  for (const HeldLine& held : lines) {
-    TM_ASSIGN(LineJumps line, jumps_of(view, user, held));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    TM_TRY(parse_conversation(lines[i].conversation, "lines[" + std::to_string(i) + "].conversation_id"));
+    TM_ASSIGN(LineJumps line, jumps_of(view, user, lines[i]));
     answer.lines.push_back(std::move(line));
   }
   return answer;
