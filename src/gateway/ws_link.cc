@@ -428,6 +428,11 @@ std::optional<DeviceSeenCommand> WsLink::take_last_seen() {
   return note_seen();
 }
 
+void WsLink::note_again() {
+  seen_due_ = true;
+  noted_ms_ = 0;
+}
+
 DeviceSeenCommand WsLink::note_seen() {
   noted_ = links_.delivery().acknowledged(id_);
   noted_round_ = links_.delivery().acknowledged_round(id_);

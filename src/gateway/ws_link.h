@@ -65,6 +65,8 @@ class WsLink final {
   std::optional<DeviceSeenCommand> take_seen();
   /// The same at the link's end, as of the last frame.
   std::optional<DeviceSeenCommand> take_last_seen();
+  /// What take_seen gave could not be stored.
+  void note_again();
 
   SessionId id() const { return id_; }
   /// When the upgrade was accepted.
