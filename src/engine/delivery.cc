@@ -237,6 +237,7 @@ void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry
   for (Session* session : told_besides(notice)) {
     const bool own = session->user->id == notice.entry->sender;
     ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();
+    ref.item.mentioned = !own && notice.entry->mention_all;
     offer_entry(*session, ref);
     if (!session->pending.empty() && (offered.empty() || offered.back() != session->id)) offered.push_back(session->id);
   }

@@ -174,21 +174,18 @@ void Links::note_seen(std::int64_t now) {
   if (now - seen_noted_ms_ < kSeenEveryMs) return;
   seen_noted_ms_ = now;
   for (const auto& [id, link] : links_)
-    if (auto seen = link->take_seen())
-      service_.engine().submit(std::move(*seen), [this, from = id, user = link->user()](const Result<Reply>& reply) {
-        if (reply) return service_.receipt_watch().acknowledged(user);
-        if (WsLink* still = find(from)) still->note_again();
-      });
+    if (auto seen = link->take_seen()) note(id, std::move(*seen));
 }
 
 void Links::note_last_seen(WsLink& link) {
-  if (auto seen = link.take_last_seen()) note(std::move(*seen));
+  if (auto seen = link.take_last_seen()) note(link.id(), std::move(*seen));
 }
 
-void Links::note(DeviceSeenCommand seen) {
+void Links::note(SessionId from, DeviceSeenCommand seen) {
   const UserId user = seen.user;
-  service_.engine().submit(std::move(seen), [&service = service_, user](const Result<Reply>& reply) {
-    if (reply) service.receipt_watch().acknowledged(user);
+  service_.engine().submit(std::move(seen), [this, from, user](const Result<Reply>& reply) {
+    if (reply) return service_.receipt_watch().acknowledged(user);
+    if (WsLink* still = find(from)) still->note_again();
   });
 }
 

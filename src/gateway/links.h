@@ -94,7 +94,7 @@ class Links final : private DeliveryPort {
   void end_all_of(const UserId& user);
   void end_if_due(WsLink& link, std::int64_t now);
   void note_seen(std::int64_t now);
-  void note(DeviceSeenCommand seen);
+  void note(SessionId from, DeviceSeenCommand seen);
 
   const Config& config_;
   const Clock& clock_;
