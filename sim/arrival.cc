@@ -194,8 +194,11 @@ void check_removed(const HeldDevice& device, const ConversationId& id, const Own
 
 void check_objects(const HeldDevice& device, const std::map<std::string, UserObject>& objects) {
   std::map<std::string, const UserObject*> shown;
-  for (const auto& [name, state] : device.store.objects())
+  for (const auto& [name, state] : device.store.objects()) {
+    if (std::holds_alternative<DeletedBlock>(state.object.what))
+      throw Violation("I7", device.shown + " keeps an object that nobody told it of");
     if (!state.shown().empty()) shown[name] = &state.shown();
+  }
   if (shown.size() != objects.size())
     throw Violation("I7", fmt::format("{} shows {} drafts, settings and blocks instead of {}", device.shown,
                                       shown.size(), objects.size()));

@@ -175,12 +175,12 @@ TEST_F(TokenFaults, F36_ATokenWakesItsDeviceForItsUserAlone) {
 
   // (e) What is taken back goes from the screen, and is counted no more.
   const std::uint64_t badge = told("u1", silent).badge();
+  EXPECT_EQ(times_told(died, "T2"), 1);
   ASSERT_EQ(http_->post("/v1/messages/" + silent + "/recall", server_->token("u2"), "{}").status, 200);
   ASSERT_TRUE(receiver_.wait_until([&](const auto& taken) {
     const pb::HookNotification last = notification_in(taken.back());
     return last.user() == "u1" && last.badge() == badge - 1 && !tells(last, silent);
   }));
-  EXPECT_EQ(times_told(died, "T2"), 1);
   EXPECT_EQ(times_told(silent, "T2"), 1);
   for (const ReceivedPost& post : receiver_.all()) {
     const auto tokens = woken(notification_in(post));

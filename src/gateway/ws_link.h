@@ -12,15 +12,12 @@
 #include "wire/dialect.h"
 #include "wire/websocket.h"
 
-namespace tidemark::v1 {
-class AckRequest;
-}
-
 namespace tidemark {
 
 namespace v1 {
+class AckRequest;
 class Cursor;
-}
+}  // namespace v1
 
 class Links;
 

@@ -26,6 +26,7 @@ replica::MemoryStore read_store(const std::string& path) {
   batch.conversations = image->conversations;
   batch.outbox = image->outbox;
   batch.mutations = image->mutations;
+  batch.objects = image->objects;
   for (const auto& [conversation, notes] : image->rows) {
     const auto rows = (*file)->rows(conversation, {}, notes.size());
     if (!rows) throw std::runtime_error("a device's store: " + rows.error().detail);

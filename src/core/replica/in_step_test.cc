@@ -293,6 +293,8 @@ class World {
     std::map<std::string, UserObject> shown;
     for (const UserObject& object : device.replica->objects().all()) shown[tidemark::name_of(object)] = object;
     RC_ASSERT(shown.size() == told.size());
+    for (const auto& [name, state] : device.store.objects())
+      RC_ASSERT(name == tidemark::name_of(state.object) && !std::holds_alternative<DeletedBlock>(state.object.what));
     for (const auto& [name, object] : told) {
       RC_ASSERT(shown.contains(name));
       // The device that saved it was not told when.

@@ -96,6 +96,7 @@ void OwnObjects::take(const UserObject& object) {
   std::string name = tidemark::name_of(object);
   const auto [place, fresh] = objects_.try_emplace(std::move(name));
   ObjectState& state = place->second;
+  if (fresh) state.object = emptied(object);
   if (std::exchange(state.named, ws_.device().pass.id) != ws_.device().pass.id) store(state);
   if (!fresh && object.mark <= state.object.mark) return;  // an answer may have told of a later moment
   const bool differs = fresh ? !object.empty() : !state.wish && !same_content(state.object, object);
