@@ -52,6 +52,12 @@ TEST_P(ReceiptsOf, ArePulledAndThenTold) {
   EXPECT_EQ(parsed<pb::ReceiptList>(http.get(target, token("a"))).receipts_size(), 0);
   EXPECT_TRUE(parsed<pb::ReceiptList>(http.get(target, token("b"))).off());
   EXPECT_EQ(parsed<pb::ReceiptList>(http.get(target, token("b"))).receipts_size(), 0);
+  // What he has read meanwhile is told once he tells again.
+  a.sent(user("b"), "and?");
+  ASSERT_TRUE(b.wait_until([&] { return b.entries(id).contains(2); }));
+  b.read(id, 2);
+  set_receipts("b", "true");
+  ASSERT_TRUE(a.wait_until([&] { return told(a)->read_seq() == 2; }));
 }
 
 /// What a device acknowledges and then goes away, and what it holds when it comes back.

@@ -6,6 +6,7 @@
 #include "core/conversation_id.h"
 #include "core/decide_parts.h"
 #include "core/group_parts.h"
+#include "core/mentions.h"
 #include "core/mutation_parts.h"
 #include "core/registered.h"
 #include "core/unread.h"
@@ -212,6 +213,8 @@ class Import {
     draft_.writes().dedup.emplace_back(key, DedupRecord{last_->seq, content});
     seqs_[message.source_id] = last_->seq;
     ++own_[message.sender];
+    for (const UserId& user : message.mentions)
+      if (user != message.sender) named_[user].push_back(last_->seq);
     ++reply_.added;
     return {};
   }
@@ -266,6 +269,8 @@ class Import {
       row.state_mark = row.head_mark;
       if (const auto own = own_.find(user); own != own_.end()) row.own += own->second;
       row.read = std::max(row.read, read);
+      if (const auto named = named_.find(user); named != named_.end())
+        for (const Seq seq : named->second) note_mention(row, seq);
       settle_floor(draft_, user, draft_.line(id_), row);
     }
     notices_.push_back(std::move(notice));
@@ -305,6 +310,7 @@ class Import {
   std::shared_ptr<const Entry> last_;   // the last entry appended; null: nothing is new
   std::map<std::string, Seq> seqs_;     // of this request's messages, by source_id
   std::map<UserId, std::uint64_t> own_;
+  std::map<UserId, std::vector<Seq>> named_;  // messages that mention them
   std::map<UserId, Seq> reads_;
   ImportReply reply_;
   std::vector<Notice> notices_;

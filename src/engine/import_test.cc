@@ -107,6 +107,18 @@ std::pair<ErrorCode, std::string> refusal_of(EngineWorld& world, const Command& 
   return {reply.error().code, reply.error().field};
 }
 
+TEST(Import, WhatIsUnreadAndMentionsSomebodyCounts) {
+  EngineWorld world;
+  auto command = import_into("1_2", {old("a", "1", 10, "one"), old("b", "1", 20, "two"), old("c", "1", 30, "three")});
+  for (auto& message : command.messages) message.mentions = {UserId("2"), UserId("1")};
+  command.reads = {{UserId("2"), "a"}};
+  world.get<ImportReply>(command);
+  const Change change = world.change("2", "1_2");
+  EXPECT_EQ(change.mentions, 2U);
+  EXPECT_EQ(change.mentioned_at, Seq(2));
+  EXPECT_EQ(world.change("1", "1_2").mentions, 0U) << "he knows what he wrote";
+}
+
 TEST(Import, APointerOnceGivenStandsUntilAnotherIs) {
   EngineWorld world;
   auto first = import_into("1_2", {old("a", "1", 10, "one"), old("b", "1", 20, "two")});

@@ -105,6 +105,13 @@ void Links::note_reads(const std::vector<Notice>& notices) {
   ReceiptWatch& watch = service_.receipt_watch();
   if (watch.empty()) return;
   for (const Notice& notice : notices) {
+    // Whoever begins to tell how far he has read.
+    for (const Receiver& receiver : notice.receivers)
+      if (receiver.objects && std::ranges::any_of(*receiver.objects, [](const UserObject& object) {
+            const auto* setting = std::get_if<Setting>(&object.what);
+            return setting != nullptr && setting->name == kReceiptsSetting;
+          }))
+        watch.acknowledged(receiver.user);
     // What changes a user's state alone may have moved his read pointer.
     if (!notice.entry)
       for (const Receiver& receiver : notice.receivers) watch.read(notice.conversation, receiver.user);

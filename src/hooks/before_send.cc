@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "core/text_cut.h"
 #include "hooks/signed_post.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
@@ -44,10 +45,11 @@ std::string before_send_json(const SendCommand& command, const ConversationId& c
 Verdict verdict_in(std::string_view json) {
   v1::BeforeSendVerdict answer;
   if (!json.empty() && !read_json(json, answer, {.fields = Unknown::ignore, .words = Unknown::ignore})) return silent();
-  if (answer.refused()) {
-    if (answer.code().size() > kCodeBytes || answer.reason().size() > kReasonBytes) return silent();
-    return {.kind = Verdict::Kind::refused, .code = answer.code(), .reason = answer.reason()};
-  }
+  // Whatever it says beside it, a refusal is one.
+  if (answer.refused())
+    return {.kind = Verdict::Kind::refused,
+            .code = std::string(cut_text(answer.code(), kCodeBytes).text),
+            .reason = std::string(cut_text(answer.reason(), kReasonBytes).text)};
   if (!answer.has_body()) return {};
   auto body = checked_body(true, answer.body());
   if (!body) return silent();

@@ -56,7 +56,11 @@ TEST(Verdicts, AreReadFromTheAnswerAndWhatIsNoneIsSilence) {
   EXPECT_EQ(amended.body.text, "*");
   EXPECT_EQ(verdict_in("<html>").kind, Verdict::Kind::silent);
   EXPECT_EQ(verdict_in(R"({"body":{"data":"no json"}})").kind, Verdict::Kind::silent);
-  EXPECT_EQ(verdict_in(R"({"refused":true,"code":")" + std::string(65, 'x') + "\"}").kind, Verdict::Kind::silent);
+  const Verdict wordy = verdict_in(R"({"refused":true,"code":")" + std::string(65, 'x') + R"(","reason":")" +
+                                   std::string(511, 'x') + "\u00e9\"}");
+  EXPECT_EQ(wordy.kind, Verdict::Kind::refused) << "however much it says";
+  EXPECT_EQ(wordy.code, std::string(64, 'x'));
+  EXPECT_EQ(wordy.reason, std::string(511, 'x')) << "cut between characters";
 }
 
 TEST(BeforeSendQuestion, TellsWhatTheSenderGave) {
