@@ -50,12 +50,12 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void on_event(SimDevice& device, const replica::Event& event) override;
   bool on_request(SimDevice& device, const replica::Request& request) override;
   bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
+  /// From here on frames come late by the will of a scenario.
+  void reordered() { order_.reordered(); }
   void on_restored(SimDevice& device) override;
   void on_cloned(SimDevice&) override {}
 
  protected:
-  /// From here on frames are lost or late by the will of a scenario.
-  void reordered() { order_.reordered(); }
   /// What was seen of a device, as long as its store goes on without a step back.
   struct Seen {
     std::map<ConversationId, Seq> read;

@@ -34,7 +34,10 @@ bool Phone::passes(replica::ServerFrame& frame) {
   Rule* rule = matching(rules_, frame.answer.index());
   if (rule == nullptr) return true;
   --rule->times;
-  if (rule->what == Rule::late) deliver_later(rule->by_ms, frame);
+  if (rule->what == Rule::late) {
+    scenario_.reordered();
+    deliver_later(rule->by_ms, frame);
+  }
   if (rule->what == Rule::twice) deliver_later(0, frame);
   return rule->what == Rule::twice;
 }
@@ -320,10 +323,7 @@ bool Scenario::on_request(SimDevice& device, const replica::Request& request) {
 
 bool Scenario::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (Phone* phone = phone_of(device)) {
-    if (!phone->passes(frame)) {
-      reordered();
-      return false;
-    }
+    if (!phone->passes(frame)) return false;
     phone->got_.push_back(frame.answer);
   }
   return JudgedWorld::on_answer(device, frame);

@@ -187,7 +187,11 @@ TEST_F(BackendApi, ACallTakesAsManyAsItSays) {
 TEST_F(BackendApi, AFileThatIsWrongSaysWhere) {
   const Finished broken = import_file("{\"conversation_id\":\"1_2\"}\n{\"messagess\":[]}\n");
   EXPECT_EQ(broken.exit_code, 1);
-  EXPECT_THAT(broken.err, HasSubstr("import.jsonl:2: "));
+  EXPECT_THAT(broken.err, HasSubstr("import.jsonl:2: messagess: "));
+  EXPECT_THAT(broken.err, HasSubstr("Nothing was imported."));
+  const Finished no_json = import_file("{\"conversation_id\":\"1_2\"}\n{\n");
+  EXPECT_THAT(no_json.err, HasSubstr("Nothing was imported."));
+  EXPECT_THAT(no_json.err, ::testing::Not(HasSubstr("()"))) << "a text without end has no field at fault";
   const Finished late = import_file(
       R"({"conversation_id":"1_2","messages":[{"source_id":"b","sender":"1","server_time":1600000003000,"body":{"text":"b"}},)"
       R"({"source_id":"a","sender":"1","server_time":1600000002000,"body":{"text":"a"}}]})");

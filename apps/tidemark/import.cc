@@ -98,8 +98,10 @@ class Importer {
       if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
       v1::ImportRequest line;
       if (const auto read = read_json(text, line); !read) {
-        fmt::print(stderr, "tidemark import: {}:{}: {} ({})\n", flags_.file, line_, read.error().message(),
-                   read.error().field);
+        // All lines are read before the first is sent.
+        const std::string& field = read.error().field;
+        fmt::print(stderr, "tidemark import: {}:{}: {}{} Nothing was imported.\n", flags_.file, line_,
+                   field.empty() ? "" : field + ": ", read.error().message());
         return false;
       }
       if (!take(line)) return false;

@@ -217,18 +217,16 @@ class BatchMaker {
 
   replica::ObjectState object(std::uint64_t which) {
     replica::ObjectState state;
-    switch (which % 4) {
+    switch (which % 3) {
       case 0:
         state.object.what = SavedDraft{ConversationId("c" + std::to_string(which)), body(), Seq(number()), time()};
         break;
       case 1:
         state.object.what = Setting{"s" + std::to_string(which), text(40)};
         break;
-      case 2:
-        state.object.what = BlockedUser{UserId("u" + std::to_string(which)), flag()};
-        break;
       default:
-        state.object.what = DevicesChanged{time()};
+        state.object.what = BlockedUser{UserId("u" + std::to_string(which)), flag()};
+        if (which == 8) state.object.what = DevicesChanged{time()};
     }
     state.object.mark = Mark(number());
     if (flag()) state.wish = state.object;

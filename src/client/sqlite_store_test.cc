@@ -240,7 +240,7 @@ TEST(SqliteStore, ADamagedFileIsRefusedAndNeverMisread) {
     EXPECT_EQ(seen.error().field, "store") << seen.error().message();
     EXPECT_THAT(seen.error().detail, HasSubstr(folder.file("damaged.db")));
   }
-  EXPECT_GT(refused, 150) << "of 300; there is little that is free";
+  EXPECT_GT(refused, 200) << "of 300; there is little that is free";
 }
 
 TEST(SqliteStore, ADamagedLogGivesWhatOnceWasOrIsRefused) {
@@ -250,8 +250,16 @@ TEST(SqliteStore, ADamagedLogGivesWhatOnceWasOrIsRefused) {
   replica::MemoryStore model;
   states.push_back(everything(model));
   const auto store = open_or_fail(folder.file());
-  // Long enough that the log was begun anew, over older pages of its own.
-  for (int i = 0; i < 250; ++i) {
+  // Until the log was begun anew, over older pages of its own, and some commits have followed, but not so many that
+  // the file has been given their pages: from then on an older state is a mixture, and refused.
+  std::string begun(32, '\0');
+  int since = 0;
+  for (int i = 0; i < 250 || since != 8; ++i) {
+    ASSERT_LT(i, 1'000);
+    std::string header(32, '\0');
+    std::ifstream(folder.file() + "-wal", std::ios::binary).read(header.data(), 32);
+    since = header == begun ? since + 1 : 0;
+    begun = header;
     const replica::StoreBatch batch = maker.next();
     ASSERT_TRUE(store->apply(batch).has_value());
     model.apply(batch);
@@ -275,7 +283,7 @@ TEST(SqliteStore, ADamagedLogGivesWhatOnceWasOrIsRefused) {
     if (*seen != states.back()) ++older;
     if (round == 0) ASSERT_EQ(*seen, states.back()) << "undamaged, nothing is lost";
   }
-  EXPECT_GT(older, 5);
+  EXPECT_GT(older, 10);
 }
 
 TEST(SqliteStore, AMessageThatChangedUnderTheOpenStoreIsNotShown) {

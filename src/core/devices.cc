@@ -79,7 +79,7 @@ void tell_devices(Draft& draft, const UserId& user, const DeviceId& knows, std::
   const std::vector<Device> devices = devices_after(draft, user);
   if (std::ranges::none_of(devices, [&](const Device& device) { return device.live && device.id != knows; })) return;
   draft.edit_object(user, {DevicesChanged{}, Mark()}).what = DevicesChanged{draft.context().now_ms};
-  notices.push_back({ConversationId(), nullptr, draft.round(), {draft.touch_objects(user)}});
+  notices.push_back(draft.tell_objects(user));
 }
 
 Result<Decision> decide_change_device(View& view, const ChangeDeviceCommand& command, const Context& context) {

@@ -51,6 +51,8 @@ class Draft final : public View {
   void add_summary(Receiver& receiver, const ConversationId& id);
   /// Gives the user's drafted objects their mark and adds them to what he is told. Call when they are final.
   Receiver touch_objects(const UserId& user);
+  /// The same, told by itself.
+  Notice tell_objects(const UserId& user) { return {ConversationId(), nullptr, round(), {touch_objects(user)}}; }
   /// What was taken away under this mark is to be forgotten one day.
   void bury(const UserId& user, std::string name, Mark mark);
 

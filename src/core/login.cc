@@ -171,7 +171,7 @@ Result<Decision> decide_set_user(View& view, const SetUserCommand& command, cons
     const std::string value = user.level.empty() ? "" : '"' + user.level + '"';
     std::get<Setting>(draft.edit_object(command.user, {Setting{std::string(kLevelSetting)}, Mark()}).what).value =
         value;
-    notices.push_back({ConversationId(), nullptr, draft.round(), {draft.touch_objects(command.user)}});
+    notices.push_back(draft.tell_objects(command.user));
   }
   UserReply reply{command.user, user};
   return std::move(draft).finish(std::move(reply), std::move(notices));

@@ -12,10 +12,6 @@
 namespace tidemark {
 namespace {
 
-void tell_objects(Draft& draft, const UserId& user, std::vector<Notice>& notices) {
-  notices.push_back({ConversationId(), nullptr, draft.round(), {draft.touch_objects(user)}});
-}
-
 /// The number of the user's objects whose names begin with this letter, those that are gone left out.
 std::size_t count_of(Draft& draft, const UserId& user, char letter) {
   std::size_t count = 0;
@@ -29,7 +25,7 @@ std::size_t count_of(Draft& draft, const UserId& user, char letter) {
 
 Changed changed_by(Draft& draft, const UserId& user, bool differs) {
   Changed changed;
-  if (differs) tell_objects(draft, user, changed.notices);
+  if (differs) changed.notices.push_back(draft.tell_objects(user));
   changed.reply.mark = draft.user(user).mark;
   return changed;
 }
