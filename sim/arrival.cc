@@ -39,7 +39,7 @@ void JudgedWorld::check_arrived() {
       throw Violation("I19", all);
     }
   check_devices();
-  hooks_.check_arrived(*server_.snapshot());
+  hooks_.check_arrived(server_.snapshot(), server_.files_expired_to());
   check_fresh_devices();
   for (const UserId& user : users_) {
     run_bot(user);

@@ -72,6 +72,7 @@ namespace tidemark::sim {
   X(events_failed, "posts that failed, or whose answer was lost")                \
   X(events_again, "events that came to the application again")                   \
   X(events_given_up, "events given up, to be told again")                        \
+  X(files_expired, "files whose expiry the application was told of")             \
   X(events_lost, "times that the application was told of lost events")           \
   X(full_links, "links that read no further before they had answered")           \
   X(kicks, "sessions ended by the server")                                       \

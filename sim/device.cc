@@ -306,6 +306,18 @@ bool SimDevice::settled() const {
 
 // -------------------------------------------------------------------------------------------------- the user acts
 
+/// They are taken back with the text, and are searched for as it is.
+std::vector<Attachment> SimDevice::any_files(const std::string& text) const {
+  std::vector<Attachment> files;
+  while (files.size() < 2 && run_.dice.chance(run_.plan.files)) {
+    const std::int64_t lasts_ms = run_.dice.chance(100) ? 0 : run_.dice.between(-5'000, 100'000);
+    files.push_back(
+        {.url = text.substr(0, text.find(';') + 1), .size_bytes = files.size(), .mime = "image/png", .hash = {}});
+    if (lasts_ms != 0) files.back().expires_at = now().wall_ms + lasts_ms;
+  }
+  return files;
+}
+
 void SimDevice::send(const UserId& to, const ConversationId& conversation, const std::string& text, Seq reply_to,
                      const Meant& meant) {
   act([&](replica::Replica& replica) {
@@ -313,6 +325,7 @@ void SimDevice::send(const UserId& to, const ConversationId& conversation, const
     draft.to = to;
     draft.conversation = conversation;
     draft.body.text = text;
+    draft.body.attachments = any_files(text);
     draft.reply_to = reply_to;
     draft.mentions = meant.users;
     draft.mention_all = meant.everybody;
@@ -338,6 +351,7 @@ void SimDevice::edit(const ConversationId& conversation, Seq seq, const std::str
   act([&](replica::Replica& replica) {
     Body body;
     body.text = text;
+    body.attachments = any_files(text);
     if (!replica.edit(now(), conversation, seq, body, base_revision)) return;
     run_.hit(Counter::edits);
     tell(fmt::format("edits {}:{} to {}", conversation.value, seq.value, text));

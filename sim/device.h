@@ -116,6 +116,8 @@ class SimDevice {
   /// A frame reaches it, by whatever way it came.
   void deliver(replica::ServerFrame frame);
 
+  /// Counts its starts.
+  std::uint64_t life() const { return life_; }
   const Name& name() const { return name_; }
   const UserId& user() const { return name_.user; }
   const replica::MemoryStore& store() const { return store_; }
@@ -149,6 +151,7 @@ class SimDevice {
   void lose_connection();
   void on_data(std::string_view message);
   void set_alarm();
+  std::vector<Attachment> any_files(const std::string& text) const;
   replica::Now now() const { return {clock_.steady_ms(), clock_.wall_ms()}; }
 
   RunContext& run_;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "core/body.h"
 #include "engine/outbox.h"
+#include "store/store_view.h"
 #include "tidemark.pb.h"
 #include "wire/json_reader.h"
 
@@ -34,6 +36,11 @@ EventKind kind_of(const Entry& entry) {
 /// More than any run makes.
 constexpr std::int64_t kNeverFull = 100'000;
 
+bool holds(const Entry& message, std::int64_t expiry) {
+  return std::ranges::any_of(message.body.attachments,
+                             [&](const Attachment& file) { return file.expires_at == expiry; });
+}
+
 std::string named(const std::pair<ConversationId, Seq>& place) {
   return fmt::format("{}:{}", place.first.value, place.second.value);
 }
@@ -61,6 +68,8 @@ void HookBook::take(const std::string& body) {
     throw Violation("hooks", fmt::format("{} is \"{}\" and was \"{}\"", event.id(), what, known->second));
   if (run_.tracing) run_.tell(fmt::format("the application is told {}: {}", event.id(), what));
   if (!fresh) return run_.hit(Counter::events_again);
+  if (kind == EventKind::attachments_expired)
+    return take_expired(event.id(), {event.at(), ConversationId(event.conversation_id()), Seq(event.entry().seq())});
   if (kind == EventKind::events_lost) {
     lost_ += event.lost();
     return run_.hit(Counter::events_lost);
@@ -86,17 +95,61 @@ void HookBook::take_entry(const std::string& id, EventKind kind, const Place& pl
   last = place.second;
 }
 
-void HookBook::given_up(const Event& event) {
-  if (!event.conversation.empty()) given_up_.emplace(event.conversation, event.seq);
+void HookBook::take_expired(const std::string& id, const FileExpiry& file) {
+  const Place place{file.conversation, file.seq};
+  if (!run_.plan.config.hooks.attachments) throw Violation("hooks", id + " is not wanted");
+  if (file.at > server_ms_()) throw Violation("hooks", id + " tells of a file before its time");
+  if (!book_.entry(place.first, place.second)) read_on_();
+  const Entry* entry = book_.entry(place.first, place.second);
+  if (entry == nullptr && book_.lost(place.first, place.second) == nullptr)
+    throw Violation("hooks", named(place) + " has lost a file and is in no log");
+  // It may have been changed while the event was on its way, and only then it does not hold what the event tells of.
+  if (entry != nullptr && !entry->touched_by && !holds(*entry, file.at))
+    throw Violation("hooks", named(place) + " is said to have lost a file that it never had");
+  const std::uint32_t epoch = event_named(id).value_or(EventName()).epoch;
+  if (const auto [other, first] = expired_.emplace(std::pair(file, epoch), id); !first)
+    throw Violation("hooks", fmt::format("a file of {} expires twice, by {} and {}", named(place), other->second, id));
+  run_.hit(Counter::files_expired);
 }
 
-void HookBook::check(const Snapshot& snapshot) const {
+void HookBook::given_up(const Event& event) {
+  if (!event.conversation.empty() && event.kind != EventKind::attachments_expired)
+    given_up_.emplace(event.conversation, event.seq);
+}
+
+bool HookBook::told(const FileExpiry& file) const {
+  const auto next = expired_.lower_bound({file, 0});
+  return next != expired_.end() && next->first.first == file;
+}
+
+void HookBook::check_files(const std::shared_ptr<const Snapshot>& snapshot, const std::set<FileExpiry>& waiting) const {
+  if (!run_.plan.config.hooks.attachments) return;
+  std::set<FileExpiry> lasting;
+  StoreView view(snapshot);
+  view.file_expiries([&](const FileExpiry& file) { return lasting.insert(file).second; });
+  for (const auto& [id, log] : book_.logs())
+    for (const auto& [seq, entry] : log)
+      for (const std::int64_t at : expiries_in(entry.body)) {
+        run_.ask(Judge::hooks);
+        const FileExpiry file{at, id, seq};
+        if (!told(file) && !waiting.contains(file) && !lasting.contains(file))
+          throw Violation("hooks", fmt::format("nobody will be told when a file of {} expires", named({id, seq})));
+      }
+}
+
+void HookBook::check(const std::shared_ptr<const Snapshot>& snapshot) const {
   if (run_.plan.config.hooks.url.empty()) return;
   std::map<Place, int> kept;
+  std::set<FileExpiry> files;
   const auto keep = [&](const WaitingEvent& waiting) {
     const Event& event = waiting.event;
     if (event.conversation.empty()) return true;
     const Place place{event.conversation, event.seq};
+    if (event.kind == EventKind::attachments_expired) {
+      if (!files.insert({event.at, place.first, place.second}).second)
+        throw Violation("hooks", named(place) + " waits twice to tell of a file");
+      return true;
+    }
     const Entry* entry = book_.entry(place.first, place.second);
     if (entry == nullptr) throw Violation("hooks", named(place) + " waits to be told and is in no log");
     if (kind_of(*entry) != event.kind || !wanted(*entry))
@@ -107,9 +160,10 @@ void HookBook::check(const Snapshot& snapshot) const {
     ++kept[place];
     return true;
   };
-  auto read = read_waiting_events(snapshot, {}, keep);
-  if (read) read = read_dead_events(snapshot, {}, [&](const DeadEvent& dead) { return keep(dead.waiting); });
+  auto read = read_waiting_events(*snapshot, {}, keep);
+  if (read) read = read_dead_events(*snapshot, {}, [&](const DeadEvent& dead) { return keep(dead.waiting); });
   if (!read) throw Violation("hooks", "the outbox cannot be read");
+  check_files(snapshot, files);
   const bool all_kept = run_.plan.config.hooks.waiting_max >= kNeverFull;
   for (const auto& [id, log] : book_.logs())
     for (const auto& [seq, entry] : log) {
@@ -123,7 +177,7 @@ void HookBook::check(const Snapshot& snapshot) const {
     }
 }
 
-void HookBook::check_arrived(const Snapshot& snapshot) const {
+void HookBook::check_arrived(const std::shared_ptr<const Snapshot>& snapshot, std::int64_t expired_to) const {
   if (run_.plan.config.hooks.url.empty()) return;
   std::uint64_t untold = 0;
   for (const auto& [id, log] : book_.logs())
@@ -133,8 +187,15 @@ void HookBook::check_arrived(const Snapshot& snapshot) const {
   if (untold != lost_)
     throw Violation("hooks", fmt::format("{} entries were never told, and the application knows of {}", untold, lost_));
   const auto waits = [](auto&&...) -> bool { throw Violation("hooks", "an event still waits to be told"); };
-  auto read = read_waiting_events(snapshot, {}, [&](const WaitingEvent&) { return waits(); });
-  if (read) read = read_dead_events(snapshot, {}, [&](const DeadEvent&) { return waits(); });
+  auto read = read_waiting_events(*snapshot, {}, [&](const WaitingEvent&) { return waits(); });
+  if (read) read = read_dead_events(*snapshot, {}, [&](const DeadEvent&) { return waits(); });
+  check_files(snapshot, {});
+  // A moment of grace: the server looks once in a while.
+  constexpr std::int64_t kGraceMs = 5'000;
+  StoreView(snapshot).file_expiries([&](const FileExpiry& file) -> bool {
+    if (file.at > expired_to - kGraceMs) return false;
+    throw Violation("hooks", "a file of " + named({file.conversation, file.seq}) + " has expired and nobody was told");
+  });
 }
 
 }  // namespace tidemark::sim

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,30 +18,37 @@ namespace tidemark::sim {
 
 class HookBook {
  public:
-  /// `read_on` brings the book up to date.
-  HookBook(RunContext& run, const LogBook& book, std::function<void()> read_on)
-      : run_(run), book_(book), read_on_(std::move(read_on)) {}
+  /// `read_on` brings the book up to date; `server_ms` is the latest time that the server's clock has shown.
+  HookBook(RunContext& run, const LogBook& book, std::function<void()> read_on, std::function<std::int64_t()> server_ms)
+      : run_(run), book_(book), read_on_(std::move(read_on)), server_ms_(std::move(server_ms)) {}
 
   /// A post has arrived.
   void take(const std::string& body);
   void given_up(const Event& event);
   /// What waits, was told or was given up is each entry once. REQUIRES: the book has read the snapshot.
-  void check(const Snapshot& snapshot) const;
+  void check(const std::shared_ptr<const Snapshot>& snapshot) const;
   /// The application has taken everything.
-  void check_arrived(const Snapshot& snapshot) const;
+  /// What expired up to `expired_to` is among it.
+  void check_arrived(const std::shared_ptr<const Snapshot>& snapshot, std::int64_t expired_to) const;
 
  private:
   using Place = std::pair<ConversationId, Seq>;
   bool wanted(const Entry& entry) const;
   void take_entry(const std::string& id, EventKind kind, const Place& place);
+  void take_expired(const std::string& id, const FileExpiry& file);
+  /// Every file that has an expiry is told, waits to be told, or has not expired yet.
+  void check_files(const std::shared_ptr<const Snapshot>& snapshot, const std::set<FileExpiry>& waiting) const;
+  bool told(const FileExpiry& file) const;
 
   RunContext& run_;
   const LogBook& book_;
   const std::function<void()> read_on_;
-  std::map<std::string, std::string> told_;  // by id of the event: what it says
-  std::map<Place, std::string> ids_;         // by entry
-  std::map<ConversationId, Seq> last_;       // of those that came for the first time
-  std::set<Place> given_up_;                 // these may come later
+  const std::function<std::int64_t()> server_ms_;
+  std::map<std::string, std::string> told_;                              // by id of the event: what it says
+  std::map<Place, std::string> ids_;                                     // by entry
+  std::map<std::pair<FileExpiry, std::uint32_t>, std::string> expired_;  // ids, by epoch of the event
+  std::map<ConversationId, Seq> last_;                                   // of those that came for the first time
+  std::set<Place> given_up_;                                             // these may come later
   std::uint64_t lost_ = 0;
 };
 

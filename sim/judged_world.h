@@ -123,16 +123,19 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   OwnBook own_;                                                        // as of the last round published
   IndexJudge indexes_{book_, own_};
   OrderJudge order_{run_, book_};
-  HookBook hooks_{run_, book_, [this] {
+  HookBook hooks_{run_, book_,
+                  [this] {
                     if (server_.up()) look_at_log();
-                  }};
+                  },
+                  [this] { return server_.latest_ms(); }};
   ReceiptsJudge receipts_{run_, book_, own_};
   OwnBook own_before_;  // and of the one before it
   /// A push with entries that its device does not know.
   struct Passing {
     const SimDevice* device;
-    Mark to;           // where it takes the cursor
-    std::string over;  // the last of them
+    std::uint64_t life;  // it dies with it
+    Mark to;             // where it takes the cursor
+    std::string over;    // the last of them
   };
   std::optional<Passing> passing_;  // under way
   std::map<const SimDevice*, int> asked_when_quiet_;

@@ -19,7 +19,7 @@ void draw_hooks(Dice& dice, Plan& plan) {
   if (plan.restore == 0 && dice.chance(200)) {
     // Full now and then. What is lost is counted, and no count could tell what a restore makes of that.
     hooks.waiting_max = dice.between(5, 50);
-    hooks.devices = false;
+    hooks.devices = hooks.attachments = false;
   }
   plan.event_queue.window = static_cast<std::size_t>(dice.between(3, 60));
   plan.event_queue.lane_max = static_cast<std::size_t>(dice.between(1, 6));
@@ -87,6 +87,7 @@ Plan draw_plan(Dice& dice) {
   plan.state.conversations_max = static_cast<std::size_t>(dice.between(1, 8));
   plan.glutton = sometimes(dice, 100);
   draw_hooks(dice, plan);
+  plan.files = sometimes(dice, 300);
   plan.old_versions = dice.chance(400) ? 400 : 0;
   return plan;
 }

@@ -55,6 +55,7 @@ struct Plan {
   std::uint32_t hook_unheard = 0;  // of each post: its answer is lost
   std::uint32_t hook_twice = 0;    // of each post: it arrives a second time
 
+  std::uint32_t files = 0;    // of each body: it has files, and they expire
   std::uint32_t glutton = 0;  // of each second: a client asks without end and takes nothing
 
   Config config;             // of the server: limits small

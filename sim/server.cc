@@ -205,8 +205,8 @@ void SimServer::tick() {
   later(kTickMs, [this] { tick(); });
   links_->tick();
   count_kicks();
-  // Like the writer's thread, which looks once in a while for a store that can be written again.
-  if (!engine_->status().writable) wake();
+  // Like the writer's thread, which looks once in a while whether a round is due.
+  if (!engine_->status().writable || engine_->files_expire()) wake();
 }
 
 void SimServer::count_kicks() {

@@ -89,6 +89,10 @@ class SimServer final {
   bool writable() const { return engine_ && engine_->status().writable; }
   MemoryDisk& disk() { return *disk_; }
   SimClock& clock() { return clock_; }
+  /// No earlier than any time that its clock has shown.
+  std::int64_t latest_ms() const { return std::max(issued_ms_, clock_.wall_ms()); }
+  /// Until when files have expired for it: never, while it does not trust its clock.
+  std::int64_t files_expired_to() const { return engine_->status().purging ? clock_.wall_ms() : 0; }
 
  private:
   /// Whoever makes tokens has a clock that was never behind the server's, however that one jumps.

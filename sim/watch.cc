@@ -138,7 +138,7 @@ void JudgedWorld::look_at_log() {
   own_ = OwnBook(snapshot);
   run_.ask(Judge::I13);
   indexes_.read(*snapshot);
-  hooks_.check(*snapshot);
+  hooks_.check(snapshot);
   for (const auto& [id, log] : book_.logs()) {
     check_rights(id, log);
     check_reactions(id, log, server_.params());

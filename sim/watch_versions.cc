@@ -27,7 +27,7 @@ void JudgedWorld::expect_passing(const SimDevice& device, const replica::ServerF
   passing_.reset();
   const auto* push = std::get_if<replica::Push>(&frame.answer);
   if (!device.old_version() || push == nullptr || !takes_pushes(device)) return;
-  Passing passing{&device, device.store().device().cursor.mark, {}};
+  Passing passing{&device, device.life(), device.store().device().cursor.mark, {}};
   for (const PushItem& item : push->items) {
     if (item.part == ItemPart::index) break;  // whether its entry is in hand nobody knows here
     if (!item.index_to || item.index_after != passing.to) continue;
@@ -42,7 +42,7 @@ void JudgedWorld::expect_passing(const SimDevice& device, const replica::ServerF
 void JudgedWorld::check_passed(const SimDevice& device) {
   if (!passing_ || passing_->device != &device) return;
   const Passing passing = *std::exchange(passing_, std::nullopt);
-  if (device.store().device().cursor.mark < passing.to)
+  if (device.life() == passing.life && device.store().device().cursor.mark < passing.to)
     throw Violation("I20", fmt::format("{} stops at {}, which it does not know", device.name().shown, passing.over));
 }
 

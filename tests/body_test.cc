@@ -36,6 +36,29 @@ TEST_P(LongBodies, TravelAsTheirFrontAndAreFetched) {
   EXPECT_EQ(error_code(http.get(target + "/body", token("b"))), "MESSAGE_DELETED");
 }
 
+TEST_P(LongBodies, AttachmentsComeAsTheyWereSentOnEveryPath) {
+  const std::string id = chat("a", "b");
+  WsClient a = device("a");
+  WsClient b = device("b");
+  pb::ClientFrame frame;
+  pb::SendRequest& send = *frame.mutable_send();
+  send.set_to(user("b"));
+  send.set_client_msg_id(new_id());
+  pb::Attachment& file = *send.mutable_body()->add_attachments();
+  file.set_url("https://files.example/1");
+  file.set_size(9'007'199'254'740'991);
+  file.set_mime("image/png");
+  file.set_hash("sha256:0");
+  file.set_expires_at(4'102'444'800'000);
+  const pb::Body sent = send.body();
+  ASSERT_TRUE(a.call(frame).has_sent());
+  ASSERT_TRUE(b.wait_until([&] { return b.entries(id).contains(1); }));
+  HttpClient http = this->http();
+  const auto page = parsed<pb::HistoryPage>(http.get("/v1/conversations/" + id + "/messages", token("b")));
+  for (const pb::Body& body : {b.entries(id).at(1).body(), b.history(id).messages(0).body(), page.messages(0).body()})
+    EXPECT_EQ(body.attachments(0).SerializeAsString(), sent.attachments(0).SerializeAsString());
+}
+
 TEST_P(LongBodies, ACutOneIsNoRequest) {
   HttpClient http = this->http();
   const std::string send = R"({"to":")" + user("b") + R"(","client_msg_id":"m1","client_time":)" +

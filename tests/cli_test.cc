@@ -60,6 +60,20 @@ TEST_F(Cli, SendsAndShowsHistoryAndSync) {
   EXPECT_THAT(again.out, StartsWith("nothing new\n"));
 }
 
+TEST_F(Cli, SendsFilesThatGoOneDay) {
+  EXPECT_EQ(send("alice", {"bob", "--attach", "https://f.example/1", "--attach", "https://f.example/2"}).exit_code, 0);
+  EXPECT_EQ(send("alice", {"bob", "look", "--attach", "https://f.example/3", "--attach-days", "30"}).exit_code, 0);
+  const Finished history = run({"history", "alice"}, "--user", "bob");
+  EXPECT_THAT(history.out, AllOf(HasSubstr("  [https://f.example/1] [https://f.example/2]\n"),
+                                 HasSubstr("  look [https://f.example/3]\n")));
+  EXPECT_THAT(run({"body", "alice_bob:1"}, "--user", "bob").out, Not(HasSubstr("until")));
+  EXPECT_THAT(run({"body", "alice_bob:2"}, "--user", "bob").out,
+              AllOf(HasSubstr("https://f.example/3"), HasSubstr("until 20")));
+  const Finished nothing = send("alice", {"bob"});
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("--attach"));
+}
+
 TEST_F(Cli, TheSameIdIsOneMessage) {
   EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  sent\n");
   EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  was sent before\n");

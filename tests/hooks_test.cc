@@ -120,6 +120,39 @@ TEST(Hooks, NothingAcknowledgedIsNeverToldThoughTheServerIsKilled) {
   }
 }
 
+TEST(Hooks, AnAttachmentThatExpiresIsToldOfOnceThoughTheServerIsKilledBefore) {
+  TestReceiver receiver(kSecret);
+  ServerProcess server(hooked(receiver, {"hooks.messages=false"}));
+  HttpClient http(server.port());
+  const std::int64_t at = wall_ms() + 1'500;
+  const auto send = [&](std::int64_t expires_at) {
+    const std::string body = R"({"to":"2","client_msg_id":")" + new_id() +
+                             R"(","body":{"attachments":[{"url":"https://f.example/1","expires_at":)" +
+                             std::to_string(expires_at) + R"(},{"url":"https://f.example/2"}]}})";
+    return http.post("/v1/messages", server.token("1"), body);
+  };
+  ASSERT_EQ(send(at).status, 201);
+  ASSERT_EQ(send(at + 4'000'000'000).status, 201);
+  const HttpResponse refused = send(-1);
+  EXPECT_EQ(error_code(refused), "OUT_OF_RANGE");
+  EXPECT_EQ(error_field(refused), "body.attachments[0].expires_at");
+  server.restart_hard();
+  ASSERT_TRUE(receiver.wait_until([](const auto& taken) { return !taken.empty(); }));
+  EXPECT_GE(wall_ms(), at);
+  server.restart_hard();
+  HttpClient again(server.port());
+  const auto marker = R"({"title":"the end","members":["2"]})";
+  ASSERT_EQ(again.post("/v1/groups", server.token("1"), marker).status, 201);
+  const auto told = [](const auto& taken) { return event_in(taken.back()).kind() == pb::HOOK_KIND_MEMBERS_CHANGED; };
+  ASSERT_TRUE(receiver.wait_until(told));
+  const auto events = events_in(receiver.taken());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind(), pb::HOOK_KIND_ATTACHMENTS_EXPIRED);
+  EXPECT_EQ(events[0].at(), at);
+  EXPECT_EQ(events[0].entry().message_id(), "1_2:1");
+  EXPECT_EQ(events[0].entry().body().attachments(0).expires_at(), at);
+}
+
 TEST(Hooks, WhatIsGivenUpIsListedAndToldAgain) {
   std::atomic<bool> takes = false;
   TestReceiver receiver(kSecret, [&](const ReceivedPost&) { return ReceiverAnswer{takes ? 200 : 500}; });

@@ -7,6 +7,7 @@
 #include "apps/tidemark/client_flags.h"
 #include "apps/tidemark/commands.h"
 #include "client/terminal/text_width.h"
+#include "client/terminal/when.h"
 #include "tidemark.pb.h"
 #include "wire/http_parser.h"
 
@@ -31,8 +32,13 @@ void print_lines(std::string_view text) {
 void print_body(const v1::Body& body) {
   print_lines(body.text().empty() ? body.summary() : body.text());
   print_lines(body.data());
-  for (const v1::Attachment& file : body.attachments())
-    fmt::print("{}  {}  {} bytes\n", terminal::printable(file.url()), terminal::printable(file.mime()), file.size());
+  for (const v1::Attachment& file : body.attachments()) {
+    const std::string until =
+        file.expires_at() == 0 ? ""
+                               : "  until " + terminal::full_time(file.expires_at(), utc_offset_s(file.expires_at()));
+    fmt::print("{}  {}  {} bytes{}\n", terminal::printable(file.url()), terminal::printable(file.mime()), file.size(),
+               until);
+  }
   if (!body.encrypted().empty()) fmt::print("{} encrypted bytes\n", body.encrypted().size());
 }
 

@@ -25,9 +25,25 @@ struct SendFlags {
   std::vector<std::string> mentions;
   bool mention_all = false;
   std::string priority = {};
+  std::vector<std::string> files;  // URLs
+  std::uint64_t file_days = 0;     // 0: they stay
   bool conversation = false;
   bool json = false;
 };
+
+std::string attachments_of(const SendFlags& flags, std::int64_t now_ms) {
+  constexpr std::uint64_t kDayMs = 86'400'000;
+  std::string out = "[";
+  for (const std::string& url : flags.files) {
+    if (out.size() > 1) out += ',';
+    out += "{\"url\":";
+    write_json_string(url, out);
+    if (flags.file_days != 0)
+      out += fmt::format(",\"expires_at\":{}", static_cast<std::uint64_t>(now_ms) + flags.file_days * kDayMs);
+    out += '}';
+  }
+  return out + ']';
+}
 
 std::string request_of(const SendFlags& flags) {
   const SystemClock clock;
@@ -60,11 +76,17 @@ std::string request_of(const SendFlags& flags) {
   std::swap(out, body);
   out = "{";
   if (!flags.type.empty()) field("type", flags.type);
-  field("text", text_of(flags.words));
+  if (!flags.words.empty()) field("text", text_of(flags.words));
+  if (!flags.files.empty())
+    out += (out.size() > 1 ? ",\"attachments\":" : "\"attachments\":") + attachments_of(flags, clock.wall_ms());
   return body + ",\"body\":" + out + "}}";
 }
 
 int run_send(const SendFlags& flags) {
+  if (flags.words.empty() && flags.files.empty()) {
+    fmt::print(stderr, "tidemark: say something, or give a file by --attach\n");
+    return 1;
+  }
   const auto calls = flags.client.open_calls();
   if (!calls) return 1;
   v1::Sent sent;
@@ -81,7 +103,7 @@ void add_send(CLI::App& app, Run& chosen) {
   auto flags = std::make_shared<SendFlags>();
   flags->client.add_to(*command);
   command->add_option("to", flags->to, "A user, or a group's id such as group_1")->required()->type_name("TO");
-  command->add_option("text", flags->words, "The message; - reads it from stdin")->required()->type_name("TEXT");
+  command->add_option("text", flags->words, "The message; - reads it from stdin")->type_name("TEXT");
   command->add_flag("--conversation", flags->conversation, "TO is the id of a conversation, whatever it looks like");
   command->add_option("--id", flags->id, "client_msg_id: the same id again never makes a second message")
       ->type_name("CLIENT_MSG_ID");
@@ -96,6 +118,13 @@ void add_send(CLI::App& app, Run& chosen) {
   command->add_option("--priority", flags->priority, "high overtakes other conversations, low may wait [normal]")
       ->check(CLI::IsMember({"high", "normal", "low"}))
       ->type_name("PRIORITY");
+  command->add_option("--attach", flags->files, "Where a file lies that belongs to it; may be given again")
+      ->type_name("URL")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--attach-days", flags->file_days, "Days after which these files are gone [they stay]")
+      ->check(whole_number(1, 36'500))
+      ->type_name("DAYS");
   command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
   command->add_flag("--json", flags->json, "Print the server's answer as it is");
   command->callback([flags, &chosen] { chosen = [flags] { return run_send(*flags); }; });

@@ -33,8 +33,8 @@ void members(auto& archive, Is<Cursor> auto& value) {
   archive(epoch, mark, round);
 }
 void members(auto& archive, Is<Attachment> auto& value) {
-  auto& [url, size_bytes, mime, hash] = value;
-  archive(url, size_bytes, mime, hash);
+  auto& [url, size_bytes, mime, hash, expires_at] = value;
+  archive(url, size_bytes, mime, hash, expires_at);
 }
 void members(auto& archive, Is<BodyCut> auto& value) {
   auto& [size_bytes, hash] = value;

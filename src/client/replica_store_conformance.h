@@ -260,7 +260,8 @@ class BatchMaker {
     made.text = text(body_max_);
     made.summary = text(10);
     made.data = text(20);
-    if (below(4) == 0) made.attachments.push_back({text(40), number(), text(10), text(32)});
+    if (below(4) == 0)
+      made.attachments.push_back({text(40), number(), text(10), text(32), static_cast<std::int64_t>(number() >> 1)});
     made.encrypted = text(10);
     return made;
   }

@@ -1,4 +1,4 @@
-// The file, format version 4. Values are those of client/replica_codec.h; a change of them is a new format version.
+// The file, format version 5. Values are those of client/replica_codec.h; a change of them is a new format version.
 //
 //   application_id   kApplicationId: what makes the file a store of ours
 //   user_version     the format version
@@ -37,7 +37,7 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 
-constexpr const char* kFormatVersion = "4";
+constexpr const char* kFormatVersion = "5";
 constexpr const char* kApplicationId = "1414349643";  // "TMRK"
 
 constexpr const char* kSchema[] = {

@@ -1,5 +1,6 @@
 #include "core/body.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/codec.h"
@@ -12,6 +13,10 @@ Result<void> check_body(const Body& body, const CoreParams& params) {
   if (body.attachments.size() > params.attachments_max)
     return fail(ErrorCode::LIMIT_REACHED, "body.attachments",
                 "At most " + std::to_string(params.attachments_max) + ".");
+  for (std::size_t i = 0; i < body.attachments.size(); ++i)
+    if (const std::int64_t at = body.attachments[i].expires_at; at < 0 || at > kForEver)
+      return fail(ErrorCode::OUT_OF_RANGE, "body.attachments[" + std::to_string(i) + "].expires_at",
+                  "A time in ms since 1970, or 0.");
   const std::size_t size = body_size(body);
   if (size > params.body_bytes_max)
     return fail(ErrorCode::TOO_LARGE, "body",
@@ -37,8 +42,17 @@ Digest digest_of_body(const Body& body) {
     out.varint(a.size_bytes);
     out.string(a.mime);
     out.string(a.hash);
+    out.svarint(a.expires_at);
   }
   return digest_of({body.type, body.text, body.summary, body.data, body.encrypted, files});
+}
+
+std::vector<std::int64_t> expiries_in(const Body& body) {
+  std::vector<std::int64_t> times;
+  for (const Attachment& file : body.attachments)
+    if (file.expires_at != 0 && std::ranges::find(times, file.expires_at) == times.end())
+      times.push_back(file.expires_at);
+  return times;
 }
 
 void erase_content(Entry& message) {

@@ -16,6 +16,9 @@ Result<void> check_body(const Body& body, const CoreParams& params);
 
 Digest digest_of_body(const Body& body);
 
+/// When its files expire: each time once.
+std::vector<std::int64_t> expiries_in(const Body& body);
+
 /// A dead message is a marker with sender and time: everything that it said is erased.
 void erase_content(Entry& message);
 

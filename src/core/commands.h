@@ -267,6 +267,9 @@ struct DropTombstonesCommand {
   std::uint32_t below_hour = 0;
 };
 
+/// Tells the application of files that have expired, some at a time.
+struct ExpireFilesCommand {};
+
 /// Retires the id for ever and takes the user out of at most `groups_max` of his groups; to be given again until
 /// nothing of him is left (UserReply::groups_left).
 struct DeleteUserCommand {
@@ -314,11 +317,11 @@ struct ImportCommand {
   bool dry_run = false;
 };
 
-using Command =
-    std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
-                 RemoveMembersCommand, JoinGroupCommand, ChangeGroupCommand, SetRoleCommand, MuteMemberCommand,
-                 DissolveGroupCommand, LoginCommand, ChangeDeviceCommand, EndSessionsCommand, DeviceSeenCommand,
-                 SetUserCommand, DeleteUserCommand, DeleteMessageCommand, DropTombstonesCommand, ImportCommand>;
+using Command = std::variant<SendCommand, MutateCommand, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand,
+                             RemoveMembersCommand, JoinGroupCommand, ChangeGroupCommand, SetRoleCommand,
+                             MuteMemberCommand, DissolveGroupCommand, LoginCommand, ChangeDeviceCommand,
+                             EndSessionsCommand, DeviceSeenCommand, SetUserCommand, DeleteUserCommand,
+                             DeleteMessageCommand, DropTombstonesCommand, ExpireFilesCommand, ImportCommand>;
 
 /// By which login, or token, a command comes: what comes after its end is refused in the round that would commit it.
 struct Session {
@@ -392,6 +395,12 @@ struct TombstonesReply {
   bool more = false;
 };
 
+/// What expired and is still part of a message, and when there is more to do.
+struct FilesExpiredReply {
+  std::vector<FileExpiry> expired;
+  std::int64_t next_at = kForEver;
+};
+
 /// The user's devices but those removed, by id.
 struct DevicesReply {
   std::vector<Device> devices;
@@ -406,8 +415,8 @@ struct ImportReply {
 
 struct NoReply {};
 
-using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply, DevicesReply,
-                           Device, ImportReply, NoReply>;
+using Reply = std::variant<SentReply, MutatedReply, GroupReply, LoginReply, UserReply, TombstonesReply,
+                           FilesExpiredReply, DevicesReply, Device, ImportReply, NoReply>;
 
 // ------------------------------------------------------------------------------------ writes, notices
 
@@ -461,6 +470,8 @@ struct Writes {
   std::vector<std::pair<UserId, std::string>> dropped_objects;  // by name, with nothing left of them
   std::vector<Tombstone> tombstones;
   std::vector<Tombstone> dropped_tombstones;
+  std::vector<FileExpiry> file_expiries;
+  std::vector<FileExpiry> dropped_file_expiries;
   std::vector<std::pair<DedupKey, DedupRecord>> dedup;
   std::vector<std::pair<UserId, Device>> devices;
   std::vector<std::pair<UserId, DeviceId>> erased_devices;

@@ -28,6 +28,7 @@ struct Pick {
   Result<Decision> operator()(const EndSessionsCommand& c) { return decide_end_sessions(view, c, context); }
   Result<Decision> operator()(const DeviceSeenCommand& c) { return decide_device_seen(view, c, context); }
   Result<Decision> operator()(const DropTombstonesCommand& c) { return decide_drop_tombstones(view, c, context); }
+  Result<Decision> operator()(const ExpireFilesCommand&) { return decide_expire_files(view, context); }
   Result<Decision> operator()(const ImportCommand& c) { return decide_import(view, c, context); }
   Result<Decision> operator()(const SetUserCommand& c) { return decide_set_user(view, c, context); }
   Result<Decision> operator()(const DeleteUserCommand& c) { return decide_delete_user(view, c, context); }
@@ -41,6 +42,7 @@ struct Actor {
     return none;
   }
   const UserId& operator()(const DropTombstonesCommand&) const { return nobody(); }
+  const UserId& operator()(const ExpireFilesCommand&) const { return nobody(); }
   const UserId& operator()(const SendCommand& c) const { return c.sender; }
   const UserId& operator()(const CreateGroupCommand& c) const { return c.creator; }
   const UserId& operator()(const auto& c) const { return c.user; }
@@ -60,7 +62,9 @@ struct ByOperator {
   bool operator()(const DeleteMessageCommand&) { return true; }
   bool operator()(const ImportCommand&) { return true; }
   bool operator()(const SendCommand& c) { return c.system; }
-  bool operator()(const DropTombstonesCommand&) { return true; }  // the server's own
+  // The server's own.
+  bool operator()(const DropTombstonesCommand&) { return true; }
+  bool operator()(const ExpireFilesCommand&) { return true; }
   bool operator()(const auto&) { return false; }
 };
 

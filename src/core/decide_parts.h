@@ -28,6 +28,7 @@ Result<Decision> decide_delete_message(View& view, const DeleteMessageCommand& c
 
 Result<Decision> decide_import(View& view, const ImportCommand& command, const Context& context);
 Result<Decision> decide_drop_tombstones(View& view, const DropTombstonesCommand& command, const Context& context);
+Result<Decision> decide_expire_files(View& view, const Context& context);
 
 /// The single conversation, made for its first message.
 Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed);

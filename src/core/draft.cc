@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/body.h"
 #include "core/large_group.h"
 #include "core/reads.h"
 
@@ -80,14 +81,28 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
   TM_CHECK(entry.seq > head.seq || base_.failure(), "a log only grows");
   if (head.epoch != entry.epoch) edit_conversation(id).jumps.push_back({entry.epoch, head.seq, entry.seq});
   auto stored = std::make_shared<const Entry>(std::move(entry));
+  // Of what comes from elsewhere nobody is told what went long ago.
+  if (stored->countable()) note_files(id, *stored, Body(), at ? context_.now_ms : 0);
   writes_.entries.emplace_back(id, stored);
   return stored;
+}
+
+/// When files of a message expire, behind `after`, that its body did not have before.
+void Draft::note_files(const ConversationId& id, const Entry& message, const Body& before, std::int64_t after) {
+  const std::vector<std::int64_t> known = expiries_in(before);
+  for (const std::int64_t at : expiries_in(message.body))
+    if (at > after && std::ranges::find(known, at) == known.end())
+      writes_.file_expiries.push_back({at, id, message.seq});
 }
 
 void Draft::change(const ConversationId& id, Entry row, Seq by, Seq touched_before) {
   TM_CHECK(find_changed(id, row.seq) == nullptr, "a decision changes a row once");
   TM_CHECK(by > row.touched_by || base_.failure(), "a row's last touch only moves up");
   row.touched_by = by;
+  if (!row.body.attachments.empty()) {
+    const auto before = entry(id, row.seq);
+    note_files(id, row, before ? before->body : Body(), 0);
+  }
   writes_.changed.push_back({id, std::make_shared<const Entry>(std::move(row)), touched_before});
 }
 

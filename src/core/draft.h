@@ -105,6 +105,7 @@ class Draft final : public View {
   void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override {
     base_.tombstones(hour, visit);
   }
+  void file_expiries(const std::function<bool(const FileExpiry&)>& visit) override { base_.file_expiries(visit); }
   void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) override {
     base_.changed_since(user, after, visit);
   }
@@ -135,6 +136,7 @@ class Draft final : public View {
   const DraftedUser* find_user(const UserId& user) const;
   UserConversation* find_row(DraftedUser& user, const ConversationId& id);
   const Writes::ChangedRow* find_changed(const ConversationId& id, Seq seq) const;
+  void note_files(const ConversationId& id, const Entry& message, const Body& before, std::int64_t after);
 
   View& base_;
   const Context& context_;

@@ -101,6 +101,10 @@ std::vector<Event> events_of(View& view, const Command& command, const Decision&
   for (const auto& [conversation, entry] : decision.writes.entries)
     if (const auto kind = kind_of(*entry, choice))
       events.push_back({.kind = *kind, .at = entry->server_time, .conversation = conversation, .seq = entry->seq});
+  if (const auto* files = std::get_if<FilesExpiredReply>(&decision.reply); files && choice.attachments)
+    for (const FileExpiry& each : files->expired)
+      events.push_back(
+          {.kind = EventKind::attachments_expired, .at = each.at, .conversation = each.conversation, .seq = each.seq});
   if (!choice.devices) return events;
   // Whoever makes room goes before the newcomer comes.
   for (const EndedSession& ended : decision.ended)

@@ -24,6 +24,7 @@ enum class EventKind : std::uint8_t {
   device_removed,
   device_kicked,
   events_lost,
+  attachments_expired,
 };
 
 struct Event {
@@ -85,6 +86,7 @@ struct EventChoice {
   bool changes = true;   // edited, recalled, deleted, reacted
   bool groups = true;    // members, title and policy, dissolved
   bool devices = true;
+  bool attachments = true;  // that have expired
   bool operator==(const EventChoice&) const = default;
 };
 

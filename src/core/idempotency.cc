@@ -66,6 +66,7 @@ struct Again {
   Result<Reply> operator()(const LoginCommand&) const { return unnamed(); }
   Result<Reply> operator()(const DeviceSeenCommand&) const { return unnamed(); }
   Result<Reply> operator()(const DropTombstonesCommand&) const { return unnamed(); }
+  Result<Reply> operator()(const ExpireFilesCommand&) const { return unnamed(); }
   /// All others are about a group, as its member, former member or operator sees it.
   Result<Reply> operator()(const auto& c) const {
     const Conversation* group = view.conversation(c.conversation);

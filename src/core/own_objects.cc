@@ -127,4 +127,25 @@ Result<Decision> decide_drop_tombstones(View& view, const DropTombstonesCommand&
   return std::move(draft).finish(reply, {});
 }
 
+Result<Decision> decide_expire_files(View& view, const Context& context) {
+  constexpr std::size_t kAtOnce = 50;
+  Draft draft(view, context);
+  FilesExpiredReply reply;
+  std::vector<FileExpiry>& passed = draft.writes().dropped_file_expiries;
+  view.file_expiries([&](const FileExpiry& each) {
+    const bool due = each.at <= context.now_ms && passed.size() < kAtOnce;
+    if (!due) reply.next_at = each.at;
+    if (due) passed.push_back(each);
+    return due;
+  });
+  for (const FileExpiry& each : passed) {
+    // It may have been taken back, or edited into something without that file.
+    const auto message = draft.entry(each.conversation, each.seq);
+    if (!message) continue;
+    const std::vector<std::int64_t> times = expiries_in(message->body);
+    if (std::ranges::find(times, each.at) != times.end()) reply.expired.push_back(each);
+  }
+  return std::move(draft).finish(std::move(reply), {});
+}
+
 }  // namespace tidemark

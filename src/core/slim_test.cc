@@ -22,7 +22,7 @@ TEST(Slim, ALongOneIsTypeFrontLengthAndHash) {
   body.type = "card";
   body.text = std::string(5'000, 'x');
   body.data = "{}";
-  body.attachments = {{"https://example.org/a", 7, "image/png", "h"}};
+  body.attachments = {{"https://example.org/a", 7, "image/png", "h", 5}};
   const Body front = slim(body, 4'096);
   EXPECT_EQ(front.type, "card");
   EXPECT_EQ(front.text, std::string(1'024, 'x'));

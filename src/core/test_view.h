@@ -108,6 +108,8 @@ class TestView final : public View {
   void erase_tombstone(const Tombstone& tombstone) {
     tombstones_.erase({tombstone.hour, tombstone.user, tombstone.name});
   }
+  void put_file_expiry(const FileExpiry& expiry) { file_expiries_.insert(expiry); }
+  void erase_file_expiry(const FileExpiry& expiry) { file_expiries_.erase(expiry); }
   void put_device(const UserId& user, Device device) {
     const DeviceId id = device.id;
     devices_[{user, id}] = std::move(device);
@@ -266,6 +268,12 @@ class TestView final : public View {
     }
   }
 
+  void file_expiries(const std::function<bool(const FileExpiry&)>& visit) override {
+    if (!read()) return;
+    for (const FileExpiry& each : file_expiries_)
+      if (!visit(each)) return;
+  }
+
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override {
     if (!read()) return std::nullopt;
     for (const DedupKey& key : keys)
@@ -355,6 +363,7 @@ class TestView final : public View {
   Marks by_state_;
   std::map<UserId, std::map<std::string, UserObject>> objects_;
   std::map<std::tuple<std::uint32_t, UserId, std::string>, Mark> tombstones_;
+  std::set<FileExpiry> file_expiries_;
   std::map<DedupKey, DedupRecord> dedup_;
   std::map<std::pair<UserId, DeviceId>, Device> devices_;
   std::map<std::string, PushTokenOwner> push_tokens_;

@@ -36,6 +36,7 @@ struct Attachment {
   std::uint64_t size_bytes = 0;
   std::string mime;
   std::string hash;
+  std::int64_t expires_at = 0;  // server time from which on the file is gone; 0: it stays
   bool operator==(const Attachment&) const = default;
 };
 

@@ -32,6 +32,14 @@ struct Tombstone {
   bool operator==(const Tombstone&) const = default;
 };
 
+/// From a time on a file that a message refers to is gone.
+struct FileExpiry {
+  std::int64_t at = 0;  // server time
+  ConversationId conversation;
+  Seq seq;
+  auto operator<=>(const FileExpiry&) const = default;
+};
+
 struct PushTokenOwner {
   UserId user;
   DeviceId device;
@@ -107,6 +115,9 @@ class View {
                                const std::function<bool(const UserObject&)>& visit) = 0;
   /// Visits tombstones that were made in hours of 1970 below `hour`, the oldest first, until `visit` returns false.
   virtual void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) = 0;
+  /// Visits expiries of files that nobody was told of, the earliest first, until `visit` returns false. Some messages
+  /// may have another body by now.
+  virtual void file_expiries(const std::function<bool(const FileExpiry&)>& visit) = 0;
 
   /// The first of these keys that is remembered.
   virtual std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) = 0;

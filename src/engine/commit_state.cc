@@ -267,6 +267,14 @@ void CommitState::tombstones(std::uint32_t hour, const std::function<bool(const 
   });
 }
 
+void CommitState::file_expiries(const std::function<bool(const FileExpiry&)>& visit) {
+  // Those of the round itself are looked at in another one.
+  stored_->file_expiries([&](const FileExpiry& each) {
+    const auto changed = round_file_expiries_.find(each);
+    return (changed != round_file_expiries_.end() && !changed->second) || visit(each);
+  });
+}
+
 void CommitState::put_object(const UserId& user, const std::string& name, std::optional<UserObject> object) {
   const auto [place, fresh] = round_objects_[user].try_emplace(name);
   if (fresh)
@@ -396,6 +404,8 @@ void CommitState::apply(const Writes& writes) {
   for (const Tombstone& tombstone : writes.tombstones) round_tombstones_[keys::tombstone(tombstone)] = tombstone.mark;
   for (const Tombstone& tombstone : writes.dropped_tombstones)
     round_dropped_tombstones_.insert(keys::tombstone(tombstone));
+  for (const FileExpiry& each : writes.file_expiries) round_file_expiries_[each] = true;
+  for (const FileExpiry& each : writes.dropped_file_expiries) round_file_expiries_[each] = false;
   for (const auto& [key, record] : writes.dedup) round_dedup_[keys::dedup(key)] = record;
   for (const auto& [user, device] : writes.erased_devices) {
     round_devices_[keys::device(user, device)] = std::nullopt;
@@ -489,6 +499,12 @@ Batch CommitState::take_batch() {
   }
   for (const auto& [key, mark] : round_tombstones_) batch.put(Table::objects, key, varint_bytes(mark.value));
   for (const std::string& key : round_dropped_tombstones_) batch.erase(Table::objects, key);
+  for (const auto& [expiry, lasts] : round_file_expiries_) {
+    if (lasts)
+      batch.put(Table::events, keys::file_expiry(expiry), expiry.conversation.value);
+    else
+      batch.erase(Table::events, keys::file_expiry(expiry));
+  }
   for (const auto& [key, record] : round_dedup_) batch.put(Table::dedup, key, encode(record));
   const auto put_or_erase = [&batch](const std::string& key, const auto& value) {
     if (value)
@@ -526,6 +542,7 @@ void CommitState::committed() {
   round_large_groups_.clear();
   round_tombstones_.clear();
   round_dropped_tombstones_.clear();
+  round_file_expiries_.clear();
   round_dedup_.clear();
   round_devices_.clear();
   round_mutations_.clear();

@@ -71,6 +71,7 @@ class CommitState final : public View {
   void objects_by_mark(const UserId& user, Mark after, Mark to,
                        const std::function<bool(const UserObject&)>& visit) override;
   void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override;
+  void file_expiries(const std::function<bool(const FileExpiry&)>& visit) override;
   void changed_since(const UserId& user, Mark after, const std::function<void(const ConversationId&)>& visit) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
@@ -145,6 +146,7 @@ class CommitState final : public View {
   std::map<std::string, bool> round_large_groups_;  // by key; false: no longer
   std::map<std::string, Mark> round_tombstones_;    // by key
   std::set<std::string> round_dropped_tombstones_;
+  std::map<FileExpiry, bool> round_file_expiries_;              // false: dropped
   std::map<std::string, DedupRecord> round_dedup_;              // by key
   std::map<std::string, std::optional<Device>> round_devices_;  // by key; nothing: erased
   std::map<std::string, std::optional<Mutations>> round_mutations_;

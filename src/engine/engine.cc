@@ -133,7 +133,12 @@ bool Engine::run_round() {
     refuse_queued();
     return false;
   }
+  watch_clock(clock_.wall_ms());
   std::vector<Queued> queued = take_queued();
+  if (files_expire()) {
+    next_file_expires_ms_ = clock_.wall_ms() + kSecondMs;  // should it fail
+    queued.insert(queued.begin(), {ExpireFilesCommand(), [](const Result<Reply>&) {}, {}});
+  }
   if (queued.empty() && !outbox_.to_settle()) return false;
   Outcome outcome;
   auto made = decide_all(queued, outcome);
@@ -150,13 +155,24 @@ bool Engine::run_round() {
     ++status_.rounds;
     status_.commands += commands;
   }
+  const bool more = files_expire();
   const std::lock_guard lock(queue_mutex_);
-  return !queue_.empty();
+  return more || !queue_.empty();
+}
+
+/// A clock that cannot be trusted says of no file that it is gone: the application might take its word.
+bool Engine::files_expire() const {
+  return clock_.wall_ms() >= next_file_expires_ms_ && outbox_.has_room() && status().purging;
+}
+
+void Engine::note_files(const Decision& decision) {
+  if (const auto* files = std::get_if<FilesExpiredReply>(&decision.reply)) next_file_expires_ms_ = files->next_at;
+  for (const FileExpiry& each : decision.writes.file_expiries)
+    next_file_expires_ms_ = std::min(next_file_expires_ms_, each.at);
 }
 
 Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
   const std::int64_t now_ms = clock_.wall_ms();
-  watch_clock(now_ms);
   const Context context{now_ms, options_.params};
   state_.begin(warm_.snapshot(), round_ + 1);
   if (state_.failure()) return std::unexpected(*state_.failure());
@@ -170,6 +186,7 @@ Result<void> Engine::decide_all(std::vector<Queued>& queued, Outcome& outcome) {
       continue;
     }
     outbox_.add(state_, each.command, *decision, now_ms);
+    note_files(*decision);
     outcome.answers.push_back({std::move(each.done), std::move(decision->reply), std::move(decision->ended)});
     std::ranges::move(decision->notices, std::back_inserter(outcome.notices));
     state_.apply(decision->writes);
@@ -218,6 +235,7 @@ void Engine::keep_unsettled(const Outcome& outcome) {
 void Engine::fail_round(Outcome outcome, std::vector<Queued> queued, const Error& error) {
   state_.drop();
   outbox_.dropped();
+  next_file_expires_ms_ = 0;
   // What it cannot write the store has logged itself.
   if (!recovering_) (void)told_of(error);
   {

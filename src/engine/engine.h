@@ -79,6 +79,9 @@ class Engine {
   Outbox::Status outbox() const { return outbox_.status(); }
   /// One round, or one attempt to recover. Returns whether there may be more to do at once. The lane's thread.
   bool run_round();
+  /// Whether files have expired and the application is to be told: a round is due though nothing woke it. The lane's
+  /// thread.
+  bool files_expire() const;
   /// Answers everything still queued with RETRY_LATER. The lane's thread, at the end.
   void refuse_queued();
 
@@ -110,6 +113,7 @@ class Engine {
   Result<Batch> take_batch();
   /// Adds to a round what is due once in a while: the store's age, and what has become too old.
   void keep_house(Batch& batch);
+  void note_files(const Decision& decision);
   void drop_tombstones(std::uint32_t below_hour);
   void watch_clock(std::int64_t now_ms);
 
@@ -135,7 +139,8 @@ class Engine {
   std::int64_t last_steady_ms_ = 0;
   StoreAge age_;
   std::int64_t purged_hour_ = 0;
-  std::int64_t forgotten_hour_ = 0;  // tombstones made in hours below are being dropped, or gone
+  std::int64_t next_file_expires_ms_ = 0;  // not later than the first does
+  std::int64_t forgotten_hour_ = 0;        // tombstones made in hours below are being dropped, or gone
 
   mutable std::mutex status_mutex_;
   EngineStatus status_;  // guarded by status_mutex_

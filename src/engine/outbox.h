@@ -67,6 +67,8 @@ class Outbox {
   /// Any thread.
   void settle(Settlement settlement, Settled settled = nullptr);
   bool to_settle() const;
+  /// Whether some more events would be kept; what can wait for that waits.
+  bool has_room() const { return !options_ || 2 * waiting_.load() < options_->waiting_max; }
   Status status() const { return {waiting_, dead_, lost_total_}; }
 
  private:

@@ -113,6 +113,132 @@ TEST(Outbox, OnlyWhatIsChosenIsKeptAndNothingWithoutAnOutbox) {
   EXPECT_THAT(waiting(without), IsEmpty());
 }
 
+/// A message with files that expire so many ms from now.
+Seq send_files(EngineWorld& world, const std::vector<std::int64_t>& in_ms) {
+  SendCommand message = world.message("1", "2", "look");
+  for (const std::int64_t each : in_ms)
+    message.body.attachments.push_back(
+        {"https://example.org/" + std::to_string(each), 7, "image/png", "h", each == 0 ? 0 : world.clock.wall + each});
+  return world.get<SentReply>(message).seq;
+}
+
+/// What has expired, as "seq at", the time counted from `begin`.
+std::vector<std::string> expired(EngineWorld& world, std::int64_t begin) {
+  std::vector<std::string> all;
+  for (const WaitingEvent& each : waiting(world))
+    if (each.event.kind == EventKind::attachments_expired)
+      all.push_back(std::to_string(each.event.seq.value) + " " + std::to_string(each.event.at - begin));
+  return all;
+}
+
+TEST(Outbox, FilesThatExpireAreToldOfOnceWhenTheirTimeHasCome) {
+  EngineWorld world(with_outbox({.choice = {.messages = false}}));
+  const std::int64_t begin = world.clock.wall;
+  send_files(world, {0, 5'000, 9'000, 5'000});
+  send_files(world, {2'000});
+  world.clock.pass(1'999);
+  world.run();
+  EXPECT_THAT(expired(world, begin), IsEmpty());
+  world.clock.pass(1);
+  world.run();
+  EXPECT_THAT(expired(world, begin), ElementsAre("2 2000"));
+  world.crash();
+  world.clock.pass(100'000);
+  world.run();
+  EXPECT_THAT(expired(world, begin), ElementsAre("2 2000", "1 5000", "1 9000"));
+  world.crash();
+  world.clock.pass(100'000);
+  world.run();
+  EXPECT_THAT(expired(world, begin), testing::SizeIs(3)) << "once";
+  int left = 0;
+  world.view().file_expiries([&](const FileExpiry&) { return ++left > 0; });
+  EXPECT_EQ(left, 0);
+}
+
+TEST(Outbox, OfMessagesThatHoldTheFileNoMoreNothingExpires) {
+  EngineWorld world(with_outbox({.choice = {.messages = false, .changes = false}}));
+  const std::int64_t begin = world.clock.wall;
+  for (int i = 0; i < 3; ++i) send_files(world, {5'000});
+  MutateCommand recall;
+  recall.user = UserId("1");
+  recall.change = RecallCommand{UserId("1"), DeviceId(), ConversationId("1_2"), Seq(1)};
+  world.get<MutatedReply>(recall);
+  const auto edit = [&](Seq seq, std::vector<Attachment> files) {
+    Body body;
+    body.text = "hallo";
+    body.attachments = std::move(files);
+    MutateCommand command;
+    command.user = UserId("1");
+    command.change = EditCommand{UserId("1"), DeviceId(), ConversationId("1_2"), seq, body, std::nullopt};
+    world.get<MutatedReply>(command);
+  };
+  edit(Seq(2), {{"https://example.org/other", 1, "", "", begin + 7'000}});
+  world.clock.pass(10'000);
+  world.run();
+  EXPECT_THAT(expired(world, begin), ElementsAre("3 5000", "2 7000"));
+  edit(Seq(3), {{"https://example.org/5000", 7, "image/png", "h", begin + 5'000}});
+  world.run();
+  EXPECT_THAT(expired(world, begin), testing::SizeIs(2)) << "an edit that keeps the file does not have it expire again";
+}
+
+TEST(Outbox, WhatExpiredBeforeItWasImportedIsToldToNobody) {
+  EngineWorld world(with_outbox());
+  const std::int64_t begin = world.clock.wall;
+  ImportCommand import;
+  import.name = "old";
+  import.conversation = ConversationId("1_2");
+  for (int i = 0; i < 2; ++i) {
+    ImportCommand::Message message;
+    message.source_id = std::to_string(i);
+    message.sender = UserId("1");
+    message.server_time = begin - 100'000 + i;
+    message.body.text = "long ago";
+    message.body.attachments = {{"https://example.org/a", 1, "", "", begin + (i == 0 ? -1 : 3'000)}};
+    import.messages.push_back(message);
+  }
+  world.get<ImportReply>(import);
+  world.clock.pass(10'000);
+  world.run();
+  EXPECT_THAT(expired(world, begin), ElementsAre("2 3000"));
+}
+
+TEST(Outbox, AFailedCommitAndAFullOutboxHoldExpiriesUpAndLoseNone) {
+  EngineWorld world(with_outbox({.choice = {}, .waiting_max = 100}));
+  const std::int64_t begin = world.clock.wall;
+  for (int i = 0; i < 60; ++i) send_files(world, {5'000});
+  world.clock.pass(6'000);
+  world.run();
+  EXPECT_THAT(expired(world, begin), IsEmpty()) << "there is no room";
+  Settlement told;
+  for (const WaitingEvent& each : waiting(world)) told.told.push_back(each.place);
+  world.disk->fail_write(1);
+  world.engine().settle(told);
+  world.run();
+  for (int i = 0; i < 5; ++i) {
+    world.clock.pass(2'000);
+    world.run();
+  }
+  EXPECT_EQ(world.engine().outbox().lost, 0U);
+  EXPECT_EQ(expired(world, begin).size(), 50U);
+  told = {};
+  for (const WaitingEvent& each : waiting(world)) told.told.push_back(each.place);
+  world.engine().settle(told);
+  world.run();
+  EXPECT_EQ(expired(world, begin).size(), 10U);
+}
+
+TEST(Outbox, AClockThatJumpsHasNothingExpire) {
+  EngineWorld world(with_outbox({.choice = {.messages = false}}));
+  const std::int64_t begin = world.clock.wall;
+  send_files(world, {kHourMs});
+  world.clock.wall += 2 * kHourMs;
+  world.run();
+  EXPECT_THAT(expired(world, begin), IsEmpty());
+  world.start();
+  world.run();
+  EXPECT_THAT(expired(world, begin), testing::SizeIs(1)) << "at its start a server takes the clock as it is";
+}
+
 TEST(Outbox, ADuplicateAndARefusalMakeNoEvent) {
   EngineWorld world(with_outbox());
   const SendCommand message = world.message("1", "2", "hello");

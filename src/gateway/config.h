@@ -96,6 +96,7 @@ struct HooksConfig {
   bool changes = true;
   bool groups = true;
   bool devices = true;
+  bool attachments = true;
   std::int64_t timeout_ms = 5'000;
   std::int64_t parallel = 4;
   std::int64_t tries = 20;

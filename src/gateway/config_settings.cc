@@ -141,6 +141,7 @@ std::vector<ConfigSetting> make_settings() {
                 "groups that end."),
       TM_YES_NO(hooks.devices, "Whether it is told of devices that are logged in, logged out, removed, or make room for "
                 "another."),
+      TM_YES_NO(hooks.attachments, "Whether it is told of attachments whose time has come (expires_at)."),
       TM_NUMBER(hooks.timeout_ms, 100, 120'000, "How long a request waits for its answer; then it counts as failed."),
       TM_NUMBER(hooks.parallel, 1, 64, "Requests at once. Those of one conversation follow each other."),
       TM_NUMBER(hooks.tries, 1, 1'000, "Tries after which an event is given up and kept among the dead (tidemark hooks). "

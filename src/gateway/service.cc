@@ -42,6 +42,7 @@ struct ReplyToFrame {
     frame.mutable_user()->set_deleted_at(reply.head.deleted_at);
   }
   void operator()(const TombstonesReply&) {}
+  void operator()(const FilesExpiredReply&) {}
   void operator()(const DevicesReply& reply) { to_pb(reply, asking, *frame.mutable_devices()); }
   void operator()(const ImportReply& reply) { to_pb(reply, *frame.mutable_imported()); }
   void operator()(const Device& device) { to_pb(device, asking, *frame.mutable_device()); }

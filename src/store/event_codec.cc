@@ -88,7 +88,7 @@ Result<WaitingEvent> get(ByteReader& in, EventPlace place) {
   event.device = DeviceId(in.string());
   event.generation = in.varint();
   event.lost = in.varint();
-  if (!in.ok() || event.kind < EventKind::message_sent || event.kind > EventKind::events_lost) return damaged();
+  if (!in.ok() || event.kind < EventKind::message_sent || event.kind > EventKind::attachments_expired) return damaged();
   return waiting;
 }
 

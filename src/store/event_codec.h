@@ -4,6 +4,7 @@
 //   0x02 place      -> dead event
 //   0x04 place      -> a message of which its receivers may have to be notified, while that may be; the place its own
 //   0x05 user       -> what the user was notified of
+//   0x06 …          -> when files expire (store/keys.h)
 //   0x03            -> what was not kept because too much waited: varint(how many) svarint(since when)
 //   place := be64(round) be32(index), where it waited or still does
 #pragma once

@@ -179,6 +179,24 @@ Tombstone tombstone_in(std::string_view key) {
   return tombstone;
 }
 
+std::string file_expiries() {
+  return std::string(1, '\x06');
+}
+
+std::string file_expiry(const FileExpiry& expiry) {
+  std::string key = file_expiries();
+  ByteWriter(key).be64(static_cast<std::uint64_t>(expiry.at));
+  return key.append(entry(expiry.conversation, expiry.seq));
+}
+
+FileExpiry file_expiry_in(std::string_view key, ConversationId conversation) {
+  ByteReader in(key);
+  in.u8();
+  const auto at = static_cast<std::int64_t>(in.be64());
+  in.raw(in.left() - std::min<std::size_t>(in.left(), sizeof(std::uint64_t)));
+  return {at, std::move(conversation), Seq(in.be64())};
+}
+
 std::string dedup(const DedupKey& key) {
   std::string bytes = dedup_hour(key.hour);
   bytes.append(bytes_of(key.identity));

@@ -31,7 +31,8 @@
 //   devices       user 'd' device         -> device
 //                 user 'm' device install -> mutations of an install
 //                 0x00 digest             -> whose the push token of this digest is
-//   events        what hooks are yet to be told of (store/event_codec.h)
+//   events        0x06 be64(at) conversation seq -> the conversation's id: a file of that message expires then
+//                 what hooks are yet to be told of (store/event_codec.h)
 //   device        := u8(length) bytes     install := u8(length) bytes
 //
 // Why marks are inverted: indexes are read from the newest down, and going forward is cheap where going back is a
@@ -82,6 +83,10 @@ std::string tombstone(const Tombstone& tombstone);
 std::string tombstone_hour(std::uint32_t hour);
 /// All of such a key but its mark.
 Tombstone tombstone_in(std::string_view key);
+std::string file_expiry(const FileExpiry& expiry);
+std::string file_expiries();  // prefix of all of them
+/// The expiry in such a key.
+FileExpiry file_expiry_in(std::string_view key, ConversationId conversation);
 std::string dedup(const DedupKey& key);
 std::string dedup_hour(std::uint32_t hour);
 std::string device(const UserId& user, const DeviceId& device);

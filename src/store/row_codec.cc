@@ -58,7 +58,7 @@ std::int64_t earlier_by(std::int64_t time, std::int64_t by) {
 }
 
 // body := string(type, "" for text) string(text) string(summary) string(data) string(encrypted)
-//         count { string(url) varint(size) string(mime) string(hash) }
+//         count { string(url) varint(size) string(mime) string(hash) svarint(expires at) }
 void put_body(ByteWriter& out, const Body& body) {
   out.string(body.type == "text" ? "" : body.type);
   out.string(body.text);
@@ -71,6 +71,7 @@ void put_body(ByteWriter& out, const Body& body) {
     out.varint(a.size_bytes);
     out.string(a.mime);
     out.string(a.hash);
+    out.svarint(a.expires_at);
   }
 }
 
@@ -87,6 +88,7 @@ Body get_body(ByteReader& in) {
     a.size_bytes = in.varint();
     a.mime = in.string();
     a.hash = in.string();
+    a.expires_at = in.svarint();
   }
   return body;
 }

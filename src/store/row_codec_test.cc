@@ -76,7 +76,7 @@ RC_GTEST_PROP(RowCodec, entries_come_back_as_they_were, ()) {
   if (entry.kind == EntryKind::message) {
     entry.body = {*rc::gen::element<std::string>("text", "card", ""), text(), text(), text(), {}, text()};
     if (entry.body.type.empty()) entry.body.type = "text";
-    entry.body.attachments.push_back({text(), number(), text(), text()});
+    entry.body.attachments.push_back({text(), number(), text(), text(), static_cast<std::int64_t>(number() >> 1)});
   }
   if (entry.kind == EntryKind::member)
     entry.member =

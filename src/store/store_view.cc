@@ -480,6 +480,14 @@ void StoreView::tombstones(std::uint32_t hour, const std::function<bool(const To
   if (!done) fail_with(done.error());
 }
 
+void StoreView::file_expiries(const std::function<bool(const FileExpiry&)>& visit) {
+  const auto done = snapshot_->scan(Table::events, keys::file_expiries(), keys::after_prefix(keys::file_expiries()),
+                                    [&](std::string_view key, std::string_view value) {
+                                      return visit(keys::file_expiry_in(key, ConversationId(std::string(value))));
+                                    });
+  if (!done) fail_with(done.error());
+}
+
 std::optional<DedupRecord> StoreView::remembered(std::span<const DedupKey> keys) {
   std::vector<std::string> names;
   names.reserve(keys.size());

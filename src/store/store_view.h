@@ -55,6 +55,7 @@ class StoreView final : public View {
   void objects_by_mark(const UserId& user, Mark after, Mark to,
                        const std::function<bool(const UserObject&)>& visit) override;
   void tombstones(std::uint32_t hour, const std::function<bool(const Tombstone&)>& visit) override;
+  void file_expiries(const std::function<bool(const FileExpiry&)>& visit) override;
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override;
   std::optional<Device> device(const UserId& user, const DeviceId& device) override;
   std::vector<Device> devices(const UserId& user) override;

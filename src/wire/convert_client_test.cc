@@ -26,7 +26,7 @@ Entry sample_entry() {
   entry.mentions = {UserId("1002")};
   entry.body.text = "早上好";
   entry.body.data = R"({"a": 1})";
-  entry.body.attachments = {{"https://example.org/a.png", 12, "image/png", "abc"}};
+  entry.body.attachments = {{"https://example.org/a.png", 12, "image/png", "abc", 5}};
   entry.body.encrypted = std::string("\0\1\2", 3);
   return entry;
 }

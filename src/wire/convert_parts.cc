@@ -20,7 +20,7 @@ Body body_from(const pb::Body& body) {
       cut.hash[i] = static_cast<std::uint8_t>(body.cut().hash()[i]);
   }
   for (const pb::Attachment& each : body.attachments())
-    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash()});
+    made.attachments.push_back({each.url(), each.size(), each.mime(), each.hash(), each.expires_at()});
   return made;
 }
 
@@ -35,6 +35,7 @@ void to_pb(const Body& body, pb::Body& out) {
     made.set_size(attachment.size_bytes);
     made.set_mime(attachment.mime);
     made.set_hash(attachment.hash);
+    made.set_expires_at(attachment.expires_at);
   }
   out.set_encrypted(body.encrypted);
   if (!body.cut) return;

@@ -106,6 +106,7 @@ void add_client_frames(std::map<std::string, Frame>& frames) {
   file.set_url("https://files.example/1");
   file.set_size(9007199254740991);
   file.set_mime("image/png");
+  file.set_expires_at(1790000000000);
   send.set_priority(v1::PRIORITY_LOW);
   add("client_sync_first", 3).mutable_sync();
   auto& sync = *add("client_conversation_sync", 9007199254740991).mutable_conversation_sync();

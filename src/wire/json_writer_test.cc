@@ -39,11 +39,11 @@ TEST(JsonWriter, WritesWordsNumbersTextsBytesAndMessages) {
   send.mutable_body()->set_text("hi");
   send.mutable_body()->set_encrypted(std::string("\0\xff\x10", 3));
   send.mutable_body()->add_attachments()->set_size(7);
-  EXPECT_EQ(
-      json_of(send),
-      R"({"to":"2002","conversation_id":"","client_msg_id":"","client_time":-5,"body":{"type":"","text":"hi",)"
-      R"("summary":"","data":"","attachments":[{"url":"","size":7,"mime":"","hash":""}],"encrypted":"AP8Q","cut":null},)"
-      R"("reply_to":0,"mentions":["a","b"],"priority":"high","sender":"","mention_all":false})");
+  EXPECT_EQ(json_of(send),
+            R"({"to":"2002","conversation_id":"","client_msg_id":"","client_time":-5,"body":{"type":"","text":"hi",)"
+            R"("summary":"","data":"","attachments":[{"url":"","size":7,"mime":"","hash":"","expires_at":0}],)"
+            R"("encrypted":"AP8Q","cut":null},)"
+            R"("reply_to":0,"mentions":["a","b"],"priority":"high","sender":"","mention_all":false})");
 }
 
 TEST(JsonWriter, WritesTheMemberOfAOneofOnlyWhenItIsSet) {

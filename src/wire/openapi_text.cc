@@ -9,6 +9,7 @@ using Sentence = std::pair<std::string_view, std::string_view>;
 
 constexpr std::array kSentences = {
     Sentence{"Attachment", "A reference to a file kept elsewhere."},
+    Sentence{"Attachment.expires_at", "Server time from which on the file is gone, 0: it stays."},
     Sentence{"Attachment.size", "In bytes."},
     Sentence{"Body", "What a message says. At most 65,536 bytes in all."},
     Sentence{"Body.cut", "This is but the front of it; getBody gives all. Not in requests."},

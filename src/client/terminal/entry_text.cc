@@ -65,6 +65,7 @@ std::string entry_text(const Entry& entry) {
   if (entry.dead()) return dead_text(entry.state);
   if (entry.kind == EntryKind::reaction) return reaction_text(entry);
   std::string text = body_text(entry.body.type, entry.body.text, entry.body.summary);
+  for (const Attachment& file : entry.body.attachments) text += (text.empty() ? "[" : " [") + file.url + ']';
   if (entry.body.cut) text += "… (" + std::to_string(entry.body.cut->size_bytes) + " bytes)";
   if (entry.state == MessageState::edited) text += " (edited)";
   for (const Reaction& reaction : entry.reactions)

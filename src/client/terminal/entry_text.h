@@ -7,9 +7,9 @@
 
 namespace tidemark::terminal {
 
-/// What an entry says: the text of a message (its summary, or "[type]", where it has none) with its reactions, the
-/// marker of a dead one, or a sentence about a change such as "ann added ben, chen". Not yet printable: it may hold
-/// line breaks.
+/// What an entry says: the text of a message (its summary, or "[type]", where it has none) with its files and
+/// reactions, the marker of a dead one, or a sentence about a change such as "ann added ben, chen". Not yet printable:
+/// it may hold line breaks.
 std::string entry_text(const Entry& entry);
 
 /// The same for the preview of a list, on one line, with the sender in front where it is a group.

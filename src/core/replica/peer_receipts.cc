@@ -60,8 +60,19 @@ void PeerReceipts::on_link_down() {
   for (auto& [id, watched] : watched_) watched = {};
 }
 
+void PeerReceipts::watch_anew_if_changed(const ConversationId& id, Watched& watched) {
+  const auto* held = ws_.find(id);
+  if (held == nullptr) return;
+  const Change& now = held->state.object;
+  if (watched.periods == now.periods && watched.large == now.large) return;
+  watched = {};
+  watched.periods = now.periods;
+  watched.large = now.large;
+}
+
 void PeerReceipts::work() {
   for (auto& [id, watched] : watched_) {
+    watch_anew_if_changed(id, watched);
     if (watched.asked || !ws_.ready(watched.retry)) continue;
     watched.asked = true;
     Pending pending;

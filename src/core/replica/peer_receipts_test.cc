@@ -58,6 +58,27 @@ TEST(PeerReceipts, AreAskedAnewOnEachLink) {
             ErrorCode::CONVERSATION_NOT_FOUND);
 }
 
+TEST(PeerReceipts, AreAskedAnewByWhoComesBackIntoAGroup) {
+  TestServer server;
+  const ConversationId group = server.create_group(kBen, {kAnna});
+  server.send_to(kBen, group, "one");
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  ASSERT_TRUE(device.replica->watch_receipts(device.now, {group}).has_value());
+  device.take();
+  settle(server, device, link);
+  const auto ben_to = [&](std::uint64_t seq) { return ElementsAre(Receipt{kBen, Seq(seq), Seq(seq)}); };
+  ASSERT_THAT(device.replica->receipts(group), SizeIs(1));
+  ASSERT_TRUE(server.run(RemoveMemberCommand{kBen, DeviceId("other"), group, kAnna}).has_value());
+  settle(server, device, link);
+  EXPECT_THAT(device.replica->receipts(group), IsEmpty()) << "they are no longer his";
+  ASSERT_TRUE(server.run(AddMembersCommand{kBen, DeviceId("other"), group, {kAnna}}).has_value());
+  const Seq head = server.send_to(kBen, group, "two").seq;
+  ASSERT_TRUE(server.run(change(kBen, ReadCommand{kBen, group, head})).has_value());
+  settle(server, device, link);
+  EXPECT_THAT(device.replica->receipts(group), ben_to(head.value));
+}
+
 TEST(Conformance, S63_both_devices_end_a_mute_at_server_time) {
   TestServer server;
   server.send(kBen, kAnna, "one");

@@ -133,6 +133,8 @@ class TestServer {
     for (const auto& [user, name] : writes.dropped_objects) view.erase_object(user, name);
     for (const Tombstone& tombstone : writes.tombstones) view.put_tombstone(tombstone);
     for (const Tombstone& tombstone : writes.dropped_tombstones) view.erase_tombstone(tombstone);
+    for (const FileExpiry& expiry : writes.file_expiries) view.put_file_expiry(expiry);
+    for (const FileExpiry& expiry : writes.dropped_file_expiries) view.erase_file_expiry(expiry);
     for (const auto& [key, record] : writes.dedup) view.remember(key, record);
     for (const auto& [user, device] : writes.devices) view.put_device(user, device);
     for (const auto& [user, device] : writes.erased_devices) view.erase_device(user, device);
