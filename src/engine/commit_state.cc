@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/codec.h"
+#include "core/conversation_id.h"
 #include "core/large_group.h"
 #include "store/keys.h"
 
@@ -366,6 +367,7 @@ void CommitState::change_row(const Writes::ChangedRow& changed) {
 
 void CommitState::apply(const Writes& writes) {
   for (const auto& [id, entry] : writes.entries) {
+    TM_CHECK(parse_conversation(id).has_value(), "only canonical ids reach the store");
     LineHead& head = load_line(id).value.head;
     TM_CHECK(entry->seq > head.seq && entry->ord >= head.ord && entry->server_time >= head.server_time,
              "a log only grows");
@@ -389,6 +391,7 @@ void CommitState::apply(const Writes& writes) {
   }
   for (const auto& [id, head] : writes.users) {
     UserSlot& slot = load_user(id);
+    TM_CHECK(check_user_id(id, "user").has_value(), "whatever is written is somebody's");
     TM_CHECK(head.mark >= slot.value.head.mark, "an index only grows");
     slot.value.head = head;
     if (std::exchange(slot.dirty_in, round_) != round_) dirty_users_.push_back(id);

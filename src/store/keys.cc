@@ -7,15 +7,18 @@
 namespace tidemark::keys {
 namespace {
 
+/// In place of a name or conversation that there cannot be: nothing is stored under it, so nothing is found.
+constexpr std::uint8_t kNothing = 0xfe;
+
 void add_name(ByteWriter& out, std::string_view name) {
-  TM_CHECK(name.size() <= 255, "names in keys are short");
+  if (name.size() >= kNothing) return out.u8(kNothing);
   out.u8(static_cast<std::uint8_t>(name.size()));
   out.raw(name);
 }
 
 void add_conversation(ByteWriter& out, const ConversationId& id) {
   const auto parsed = parse_conversation(id);
-  TM_CHECK(parsed.has_value(), "only canonical ids reach the store");
+  if (!parsed) return out.u8(kNothing);
   if (parsed->kind == ConversationKind::group) {
     out.u8(2);
     out.be64(parsed->group);

@@ -1,9 +1,9 @@
 // Every key there is in the warm store, as a grammar. Keys compare as unsigned bytes; the tables are those of
 // store/warm.h. No two different things can have the same key: names are length-prefixed, numbers have a fixed width.
 //
-//   user          := u8(length) bytes                       1 to 64 bytes
+//   user          := u8(length) bytes                       1 to 64 bytes; 0xfe alone is nobody
 //   conversation  := 0x01 user user                          single chat, the smaller user first
-//                  | 0x02 be64(number)                       group
+//                  | 0x02 be64(number)                       group; 0xfe alone is none
 //   seq, mark     := be64
 //
 //   meta          "epoch"                 -> epoch record (number, id)
@@ -52,7 +52,7 @@
 namespace tidemark::keys {
 
 std::string user(const UserId& user);
-std::string conversation(const ConversationId& id);  // REQUIRES a canonical id
+std::string conversation(const ConversationId& id);
 std::string entry(const ConversationId& id, Seq seq);
 std::string touch(const ConversationId& id, Seq seq);
 std::string reactions(const ConversationId& id, Seq seq);  // prefix of those of all users to a message

@@ -223,5 +223,40 @@ TEST(StoreView, damaged_rows_are_a_failure_and_never_a_value) {
   EXPECT_TRUE(view.failure());
 }
 
+/// Whoever forgets to check an id from outside finds nothing by it, and stops no server.
+TEST(StoreView, WhatCanBeNoIdIsFoundNowhere) {
+  StoreView view(log_with({1, 2}, 2));
+  const UserId somebody("a");
+  const UserId nobody(std::string(300, 'x'));
+  const DeviceId device(std::string(70'000, 'x'));
+  int found = 0;
+  const auto count = [&](const auto&...) { return ++found > 0; };
+  for (const char* text : {"", "_", "nonsense", "b_a", "group_x", "group_0", "a_b_c:", "\xff"}) {
+    const ConversationId id(text);
+    EXPECT_EQ(view.conversation(id), nullptr) << text;
+    EXPECT_EQ(view.line(id), LineHead()) << text;
+    EXPECT_EQ(view.entry(id, Seq(1)), std::nullopt) << text;
+    EXPECT_EQ(view.user_conversation(somebody, id), nullptr) << text;
+    EXPECT_TRUE(view.reactions_of(id, Seq(1), somebody).empty()) << text;
+    for (const Direction direction : {Direction::up, Direction::down}) {
+      view.entries(id, Seq(), Seq(kEnd), direction, count);
+      view.touches(id, Seq(), Seq(kEnd), direction, count);
+    }
+    view.members(id, {}, count);
+    view.reactions(id, Seq(1), nobody, count);
+    view.left(id, Seq(), [&](const UserId&) { ++found; });
+  }
+  EXPECT_FALSE(view.user(nobody).exists());
+  EXPECT_EQ(view.user_conversation(nobody, ConversationId("a_b")), nullptr);
+  EXPECT_EQ(view.device(somebody, device), std::nullopt);
+  EXPECT_TRUE(view.devices(nobody).empty());
+  EXPECT_EQ(view.object(nobody, "s"), std::nullopt);
+  view.objects(nobody, "", "~", count);
+  view.large_groups(nobody, {}, count);
+  view.by_head_mark(nobody, Mark(), Mark(kEnd), Direction::down, count);
+  EXPECT_EQ(found, 0);
+  EXPECT_EQ(view.failure(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tidemark
