@@ -56,6 +56,7 @@ void SessionEnds::forget_outlived(const DeviceId& kept) {
   UserHead& head = draft_.edit_user(user_);
   for (const Device& device : outlived(std::move(devices), draft_.context().params.devices)) {
     // Who had to make room may come again; who was sent away on purpose needs a newer token even so.
+    head.forgotten_round = std::max(head.forgotten_round, device.acknowledged_round);
     if (device.ended != SessionEnd::other_device) head.forgotten_at = std::max(head.forgotten_at, device.ended_at);
     std::erase_if(draft_.writes().devices,
                   [&](const auto& each) { return each.first == user_ && each.second.id == device.id; });

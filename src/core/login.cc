@@ -85,6 +85,13 @@ Device logged_in(View& view, const LoginCommand& command, const std::optional<De
   return device;
 }
 
+/// Up to which commit round all of the user's index has come to a device that has it up to `mark`; `told`: as it says.
+std::uint64_t round_of(View& view, const UserId& user, Mark mark, std::uint64_t told) {
+  // Whoever stands at the head has all that was ever written, but for what this round goes on to write.
+  const bool at_head = mark && mark >= view.user(user).mark;
+  return std::max(std::min(told, view.round()), at_head ? view.round() - 1 : 0);
+}
+
 }  // namespace
 
 Result<Decision> decide_login(View& view, const LoginCommand& command, const Context& context) {
@@ -104,7 +111,8 @@ Result<Decision> decide_login(View& view, const LoginCommand& command, const Con
   reply.generation = device.generation;
   if (reply.mode == Mode::delta) {
     device.acknowledged = std::max(device.acknowledged, command.cursor.mark);
-    device.acknowledged_round = std::max(device.acknowledged_round, std::min(command.cursor.round, view.round()));
+    device.acknowledged_round =
+        std::max(device.acknowledged_round, round_of(view, command.user, command.cursor.mark, command.cursor.round));
   }
   if (!leaving.empty()) ends.forget_outlived(device.id);
   draft.writes().devices.emplace_back(command.user, std::move(device));
@@ -151,7 +159,8 @@ Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command
   Device device = *known;
   device.generation_used = command.generation;
   device.acknowledged = std::max(device.acknowledged, std::min(command.acknowledged, view.user(command.user).mark));
-  device.acknowledged_round = std::max(device.acknowledged_round, std::min(command.acknowledged_round, view.round()));
+  device.acknowledged_round = std::max(device.acknowledged_round,
+                                       round_of(view, command.user, command.acknowledged, command.acknowledged_round));
   device.last_seen = std::max(device.last_seen, context.now_ms - command.ago_ms);
   draft.writes().devices.emplace_back(command.user, std::move(device));
   return std::move(draft).finish(NoReply{}, {});

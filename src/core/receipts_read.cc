@@ -61,21 +61,15 @@ Seq last_of_rounds(View& view, const ConversationId& id, Seq head, std::uint64_t
   return low;
 }
 
-/// What one device of the user has acknowledged of the conversation.
-Seq delivered_to(View& view, const UserConversation& row, const Device& device, Seq head) {
-  if (device.acknowledged && device.acknowledged >= row.mark()) return row.head_seq;
-  Seq reached = last_of_rounds(view, row.conversation, head, device.acknowledged_round);
-  if (device.acknowledged && device.acknowledged >= row.head_mark) reached = std::max(reached, row.top);
-  return reached;
-}
-
 std::optional<Receipt> receipt_of(View& view, const UserId& user, const ConversationId& id, Seq head) {
   const UserConversation* row = view.user_conversation(user, id);
   if (row == nullptr || !row->in_period() || !shares_receipts(view, user)) return std::nullopt;
   Receipt receipt{user, row->read, row->read};
-  for (const Device& device : view.devices(user))
-    receipt.delivered = std::max(receipt.delivered, delivered_to(view, *row, device, head));
-  receipt.delivered = planted(Fault::delivered_when_sent) ? head : std::min(receipt.delivered, head);
+  // By rounds alone: a mark says what a row is, and no longer what it was once the row has changed again.
+  std::uint64_t round = view.user(user).forgotten_round;
+  for (const Device& device : view.devices(user)) round = std::max(round, device.acknowledged_round);
+  receipt.delivered = std::max(receipt.delivered, last_of_rounds(view, id, head, round));
+  if (planted(Fault::delivered_when_sent)) receipt.delivered = head;
   // What was before his time has not come to him.
   if (receipt.delivered < row->periods.back().join) receipt.delivered = row->read;
   return receipt;

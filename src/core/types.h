@@ -271,8 +271,9 @@ struct UserHead {
   // Tokens issued not later are good for nothing; the second for those of one device alone whose row is kept no more.
   std::int64_t logged_out_at = 0;
   std::int64_t forgotten_at = 0;
-  std::int64_t deleted_at = 0;       // his id is never used again
-  std::vector<HighMark> high_marks;  // of the conversations that were the last to have one, oldest first
+  std::uint64_t forgotten_round = 0;  // had come to a device whose row is kept no more (Device::acknowledged_round)
+  std::int64_t deleted_at = 0;        // his id is never used again
+  std::vector<HighMark> high_marks;   // of the conversations that were the last to have one, oldest first
   bool exists() const { return created_at != 0; }
   bool retired() const { return deleted_at != 0; }
   bool operator==(const UserHead&) const = default;

@@ -92,7 +92,7 @@ void Delivery::attach(const Attach& attach, std::int64_t now_ms) {
     session.acknowledged_round = attach.round;
   }
   if (attach.login.mode != Mode::delta) return hint(session);
-  answered(session.id, attach.cursor, true, now_ms);
+  answered(session.id, attach.cursor, true, now_ms, attach.round);
 }
 
 void Delivery::detach(SessionId id, std::int64_t now_ms) {
@@ -407,17 +407,25 @@ void Delivery::hint(Session& session) {
   port_.hint(session.id, session.user->head);
 }
 
+std::uint64_t Delivery::round_at(const Session& session, Mark mark) const {
+  const std::uint64_t answered = mark == session.answered ? session.answered_round : 0;
+  const auto& recent = session.user->recent;
+  const auto pushed = std::ranges::find(recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
+  if (pushed == recent.end()) return answered;
+  // An item names the round before its own, which may have more. A round is published as a whole: what comes behind its
+  // last change is of a later one, or not there yet.
+  const auto next = std::find_if(std::next(pushed), recent.end(), [](const PushRef& ref) { return ref.item.index_to; });
+  const bool last = next == recent.end() ? mark == session.user->head : next->item.round > pushed->item.round;
+  return std::max(answered, pushed->item.round + (last ? 1 : 0));
+}
+
 void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = *found->second;
   const Mark taken = std::min(mark, session.user->head);
-  if (mark <= session.user->head) {
-    const auto pushed =
-        std::ranges::find(session.user->recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
-    if (round == 0 && pushed != session.user->recent.end()) round = pushed->item.round;
-    session.acknowledged_round = std::max(session.acknowledged_round, round);
-  }
+  if (mark <= session.user->head)
+    session.acknowledged_round = std::max({session.acknowledged_round, round, round_at(session, mark)});
   if (taken <= session.acknowledged) return;
   session.acknowledged = taken;
   session.pushed_again = 0;
@@ -436,7 +444,7 @@ void Delivery::pulling(SessionId id) {
   if (const auto found = sessions_.find(id); found != sessions_.end()) disarm(*found->second);
 }
 
-void Delivery::answered(SessionId id, Mark to, bool complete, std::int64_t now_ms) {
+void Delivery::answered(SessionId id, Mark to, bool complete, std::int64_t now_ms, std::uint64_t round) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end() || !complete) return;
   Session& session = *found->second;
@@ -444,6 +452,8 @@ void Delivery::answered(SessionId id, Mark to, bool complete, std::int64_t now_m
   if (!missed) return hint(session);
   session.armed = true;
   session.position = to;
+  session.answered = to;
+  session.answered_round = round;
   session.unacknowledged_from = to;
   session.waiting_since_ms = 0;
   for (const PushRef& ref : *missed) offer(session, ref);

@@ -79,8 +79,9 @@ class Delivery {
   void acknowledge_ahead(SessionId id, std::vector<KnownHead> entries);
   /// A sync request stops pushing until an answer reaches the head.
   void pulling(SessionId id);
-  /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known.
-  void answered(SessionId id, Mark to, bool complete, std::int64_t now_ms);
+  /// A sync answer that ends at `to` was put on the wire; `complete` when it says that nothing more is known. `round`:
+  /// all of the index up to it lies at or below `to`.
+  void answered(SessionId id, Mark to, bool complete, std::int64_t now_ms, std::uint64_t round);
   /// The conversations that the device has open from now on: of large groups among them it is pushed every entry.
   void focus(SessionId id, std::vector<ConversationId> open);
   /// In the background nothing is told of large groups but what concerns the user himself.
@@ -117,6 +118,9 @@ class Delivery {
 
  private:
   struct User;
+  struct Session;
+  /// Up to which commit round all of the index lies at or below the mark, as far as that is known here; else 0.
+  std::uint64_t round_at(const Session& session, Mark mark) const;
   struct Session {
     SessionId id = 0;
     User* user = nullptr;
@@ -125,6 +129,8 @@ class Delivery {
     Mark position;       // pushed, or waiting in `pending`, up to here
     Mark acknowledged;
     std::uint64_t acknowledged_round = 0;
+    Mark answered;  // the last sync answer after which pushes go on, and its round
+    std::uint64_t answered_round = 0;
     Mark unacknowledged_from;  // pushes above this and the acknowledged mark wait for an ack
     std::int64_t waiting_since_ms = 0;
     int pushed_again = 0;

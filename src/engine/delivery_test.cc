@@ -101,9 +101,22 @@ TEST_F(DeliveryConformance, S36_a_backlog_of_51_is_fifty_entries_and_one_hint) {
   messages(1);
   EXPECT_EQ(port_.pushed[1].size(), 100u);
   delivery_.pulling(1);
-  delivery_.answered(1, Mark(102), true, now_);
+  delivery_.answered(1, Mark(102), true, now_, 0);
   messages(1);
   EXPECT_EQ(port_.pushed[1].back(), 103u);
+}
+
+TEST_F(DeliveryTest, AnAckOfARoundsLastChangeCoversTheRound) {
+  attach(1, "B1", 0);
+  messages(3);
+  delivery_.acknowledge(1, Mark(2), now_);
+  EXPECT_EQ(delivery_.acknowledged_round(1), 0u);
+  delivery_.acknowledge(1, Mark(3), now_);
+  EXPECT_EQ(delivery_.acknowledged_round(1), 1u);
+  // A sync answer says by itself how far it goes.
+  delivery_.answered(1, Mark(3), true, now_, 9);
+  delivery_.acknowledge(1, Mark(3), now_);
+  EXPECT_EQ(delivery_.acknowledged_round(1), 9u);
 }
 
 TEST_F(DeliveryConformance, S16_a_returning_device_far_behind_gets_a_hint_and_no_bodies) {
@@ -296,7 +309,7 @@ TEST_F(DeliveryTest, a_sync_answer_arms_although_more_came_meanwhile) {
   messages(2);
   delivery_.pulling(1);
   messages(3);  // while the answer was on its way, which ends at 2
-  delivery_.answered(1, Mark(2), true, now_);
+  delivery_.answered(1, Mark(2), true, now_, 0);
   EXPECT_EQ(port_.pushed[1], range(3, 5));
   messages(1);
   EXPECT_EQ(port_.pushed[1].back(), 6u);

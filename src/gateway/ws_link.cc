@@ -227,7 +227,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
       // What changed while the pages were read moved above p0 and is on none of them: only a run that has it all, up
       // to the head, can be gone on from by pushes, which tell what changes and not what is.
       const bool reached = whole && page.head() <= page.p0();
-      links_.delivery().answered(id_, Mark(page.p0()), reached, links_.now_ms());
+      links_.delivery().answered(id_, Mark(page.p0()), reached, links_.now_ms(), page.p0_round());
     }
   } else {
     send_error(request.id(), result.error());

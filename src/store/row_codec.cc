@@ -246,6 +246,7 @@ void put_head(ByteWriter& out, const UserHead& head) {
   out.varint(head.tombstones_dropped_to.value);
   out.svarint(head.logged_out_at);
   out.svarint(head.forgotten_at);
+  out.varint(head.forgotten_round);
   out.svarint(head.deleted_at);
   out.varint(head.high_marks.size());
   for (const HighMark& mark : head.high_marks) {
@@ -267,6 +268,7 @@ UserHead get_head(ByteReader& in) {
   head.tombstones_dropped_to = Mark(in.varint());
   head.logged_out_at = in.svarint();
   head.forgotten_at = in.svarint();
+  head.forgotten_round = in.varint();
   head.deleted_at = in.svarint();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
     HighMark& mark = head.high_marks.emplace_back();
@@ -465,7 +467,8 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
 
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
 //         varint(blocked) varint(large_groups) varint(tombstones_dropped_to) svarint(logged_out_at)
-//         svarint(forgotten_at) svarint(deleted_at) count { row varint(stored_head_mark) varint(stored_state_mark) }
+//         svarint(forgotten_at) varint(forgotten_round) svarint(deleted_at)
+//         count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;
   bytes.reserve(64 + user.block.size() * 64);

@@ -111,6 +111,7 @@ RC_GTEST_PROP(RowCodec, users_and_rows_come_back_as_they_were, ()) {
                Mark(number()),
                0,
                0,
+               number(),
                0,
                {}};
   user.head.deleted_at = *rc::gen::arbitrary<std::int64_t>();

@@ -193,7 +193,11 @@ void IndexLine::go_on(const SyncAnswer& answer) {
 void IndexLine::finish(const SyncPage& page) {
   DeviceState& device = ws_.edit_device();
   const bool moved = page.next.mark > device.cursor.mark;
+  const std::uint64_t round_before = device.cursor.round;
   device.cursor = page.next;
+  // What changed during the descent moved above it and was on none of its pages, also as it was before: of that round
+  // not everything is here. Runs with all bodies end at their round by themselves.
+  if (page.head > page.next.mark && ws_.options.bodies != Bodies::all) device.cursor.round = round_before;
   device.pass.open = false;
   device.pass.p0 = page.head > device.cursor.mark ? page.head : Mark();
   device.pass.low = {};

@@ -5,7 +5,12 @@
 namespace tidemark::replica {
 namespace {
 constexpr std::size_t kWatchedMax = 8;
+
+std::optional<Seq> membership(const Change& conversation) {
+  if (!conversation.member || conversation.large) return std::nullopt;
+  return conversation.periods.empty() ? Seq() : conversation.periods.back().join;
 }
+}  // namespace
 
 Result<void> PeerReceipts::watch(const std::vector<ConversationId>& conversations) {
   if (conversations.size() > kWatchedMax) return fail(ErrorCode::LIMIT_REACHED, "conversation_id", "At most 8.");
@@ -60,19 +65,16 @@ void PeerReceipts::on_link_down() {
   for (auto& [id, watched] : watched_) watched = {};
 }
 
-void PeerReceipts::watch_anew_if_changed(const ConversationId& id, Watched& watched) {
-  const auto* held = ws_.find(id);
-  if (held == nullptr) return;
-  const Change& now = held->state.object;
-  if (watched.periods == now.periods && watched.large == now.large) return;
-  watched = {};
-  watched.periods = now.periods;
-  watched.large = now.large;
-}
-
 void PeerReceipts::work() {
   for (auto& [id, watched] : watched_) {
-    watch_anew_if_changed(id, watched);
+    if (const auto* held = ws_.find(id)) {
+      const std::optional<Seq> join = membership(held->state.object);
+      // Who left was told no more, in a large group nobody is: it begins anew when he comes back, or it is small.
+      const bool same =
+          join.has_value() == watched.join.has_value() && (!join || !*watched.join || join == watched.join);
+      if (watched.asked && !same) watched = {};
+      watched.join = join;
+    }
     if (watched.asked || !ws_.ready(watched.retry)) continue;
     watched.asked = true;
     Pending pending;

@@ -29,12 +29,9 @@ class PeerReceipts {
     bool asked = false;
     Retry retry = {};
     std::map<UserId, Receipt> known = {};
-    // As what the user was when it was asked for: what is refused to one who has left, or in a large group, is there
-    // for him when he comes back, or it is small.
-    std::vector<Period> periods = {};
-    bool large = false;
+    // The membership in which it was asked for (0: not known yet); nothing: none, or the group was large.
+    std::optional<Seq> join = {};
   };
-  void watch_anew_if_changed(const ConversationId& id, Watched& watched);
   void take(Watched& watched, const Receipts& receipts);
 
   Workspace& ws_;
