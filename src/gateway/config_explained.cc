@@ -49,6 +49,7 @@ std::string_view about_section(std::string_view section) {
            "the audience tidemark-admin, whatever stands here.";
   if (section == "devices") return "Which devices of a user may be logged in together.";
   if (section == "presence") return "What users see of each other's comings and goings.";
+  if (section == "priority") return "Messages that overtake others on their way to devices, or may wait.";
   if (section == "hooks")
     return "What the application is told of and asked: signed HTTP requests to an address of its own, explained in "
            "docs/hooks.md.";
