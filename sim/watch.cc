@@ -170,7 +170,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
           state.object.unread.exact ? "" : "+", state.touched.value, state.tail.value, state.object.cleared.value,
           state.local_cleared.value, state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
-    receipts_.learned(device.user(), state.id(), state.object.head_seq);
+    receipts_.learned(device.user(), state.id(), std::max(state.object.head_seq, state.tail));
     check_object(device, state.object);
     run_.ask(Judge::I9);
     Seq& read = seen.read[state.id()];

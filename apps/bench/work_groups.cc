@@ -143,7 +143,7 @@ class GroupLoad {
 
   void send(std::size_t sender) {
     const auto index = static_cast<std::uint32_t>(begun_.size());
-    begun_.push_back({now_ns(), sender});
+    begun_.emplace_back(now_ns(), sender);
     maker_.fill(frame_, index + 1, "", index);
     frame_.mutable_send()->set_conversation_id(group_);
     links_[sender]->send(frame_);

@@ -32,8 +32,10 @@ Result<Decision> decide_delete_user(View& view, const DeleteUserCommand& command
   Draft draft(view, context);
   UserHead& head = draft.edit_user(command.user);
   if (!head.retired()) head.deleted_at = std::max<std::int64_t>(context.now_ms, 1);
-  for (const Device& device : view.devices(command.user))
+  for (const Device& device : view.devices(command.user)) {
+    head.forgotten_round = std::max(head.forgotten_round, device.acknowledged_round);
     draft.writes().erased_devices.emplace_back(command.user, device.id);
+  }
   const std::size_t leaving = std::min(groups.size(), command.groups_max);
   std::vector<Notice> notices;
   for (std::size_t i = 0; i < leaving; ++i)

@@ -408,6 +408,8 @@ void Delivery::hint(Session& session) {
 }
 
 std::uint64_t Delivery::round_at(const Session& session, Mark mark) const {
+  // Beside pushes a mark says no more than where a descent has ended, and what moved above it meanwhile was on no page.
+  if (!session.armed || mark < session.answered) return 0;
   const std::uint64_t answered = mark == session.answered ? session.answered_round : 0;
   const auto& recent = session.user->recent;
   const auto pushed = std::ranges::find(recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
