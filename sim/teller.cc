@@ -47,8 +47,14 @@ Teller::Fate Teller::any_fate() {
 /// What is told is read as it leaves. What is on its way arrives though the server dies.
 void Teller::tell(const Attempt& attempt) {
   StoreView view(engine_.snapshot());
-  const std::string body = event_json(view, attempt.event, attempt.number);
+  const std::optional<std::string> json = event_json(view, attempt.event, attempt.number);
   if (view.failure()) return queue_.returned(attempt.event);
+  if (!json) {
+    if (to_settle_.empty()) later_(run_.dice.skewed(0, 500), [this] { settle(); });
+    queue_.told(attempt.event);
+    return to_settle_.told.push_back(attempt.event.place);
+  }
+  const std::string& body = *json;
   run_.leaving(body);
   ++on_the_way_;
   Fate fate = any_fate();

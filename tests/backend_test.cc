@@ -124,6 +124,10 @@ TEST_F(BackendApi, AFileOfOldConversationsIsTakenOverOnce) {
   const Finished first = import_file(kOld);
   EXPECT_EQ(first.out, "3 added, 0 known before\n") << first.err;
   EXPECT_EQ(import_file(kOld).out, "0 added, 3 known before\n");
+  const Finished folder = run_program({tidemark_program(), "import", server_.data(), "--name", "old", "--data",
+                                       server_.data(), "--url", "http://127.0.0.1:" + std::to_string(server_.port())});
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("cannot be read"));
   EXPECT_THAT(history("1", "group_1"), ElementsAre("1600000001000 2 Hi", "1600000002000 1 Hello"));
   EXPECT_THAT(history("2", "1_2"), ElementsAre("1600000003000 1 You?"));
   const auto room = parsed<pb::Change>(http_.get("/v1/conversations/group_1", server_.token("1")));

@@ -136,6 +136,10 @@ TEST_P(BadFrames, HelloComesFirstAndOnce) {
   EXPECT_EQ(code_of(early.send(user("friend"), "too early")), "HELLO_REQUIRED");
   EXPECT_TRUE(early.wait_closed());
 
+  WsClient garbled = connect();
+  garbled.send_message(GetParam() == Dialect::json ? R"({"id":1,"hello":null})" : "\x08\x01");
+  EXPECT_TRUE(garbled.wait_closed());
+
   WsClient twice = device("rude");
   EXPECT_EQ(code_of(twice.hello(token("rude"))), "MALFORMED");
   goes_on(twice);

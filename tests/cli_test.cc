@@ -74,6 +74,15 @@ TEST_F(Cli, SendsFilesThatGoOneDay) {
   EXPECT_THAT(nothing.err, HasSubstr("--attach"));
 }
 
+TEST_F(Cli, APortThatIsNoneIsNoAddress) {
+  for (const int port : {0, server_.port() + 65'536, 99'999}) {
+    const Finished none = run_program({tidemark_program(), "send", "bob", "hi", "--user", "alice", "--data",
+                                       server_.data(), "--url", "http://127.0.0.1:" + std::to_string(port)});
+    EXPECT_EQ(none.exit_code, 1) << port;
+    EXPECT_THAT(none.err, HasSubstr("is no address of a server"));
+  }
+}
+
 TEST_F(Cli, TheSameIdIsOneMessage) {
   EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  sent\n");
   EXPECT_EQ(send("alice", {"bob", "once", "--id", "m1"}).out, "alice_bob:1  was sent before\n");
@@ -228,6 +237,10 @@ TEST(CliUsage, AFlagBeyondItsRangeIsNamedWithWhatIsAllowed) {
       {{"sync", "--tail", "51"}, "sync: --tail: must be a whole number from 1 to 50, not \"51\""},
       {{"sync", "--bodies", "some"}, "sync: --bodies: must be one of none, recent, all, not \"some\""},
       {{"token", "alice", "--ttl", "0"}, "token: --ttl: must be a whole number from 1 to 315360000, not \"0\""},
+      {{"token", "alice", "--device", ""}, "token: --device: must not be empty"},
+      {{"token", "alice", "--admin", "--level", "vip"}, "token: "},
+      {{"send", "bob", "hi", "--id", ""}, "send: --id: must not be empty"},
+      {{"send", "bob", "hi", "--attach-days", "1"}, "send: "},
       {{"serve", "--nope"}, "tidemark serve: The following argument was not expected: --nope"}};
   for (const auto& [words, sentence] : cases) {
     std::vector<std::string> command = {tidemark_program()};

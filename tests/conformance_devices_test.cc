@@ -374,6 +374,17 @@ TEST_P(DeviceConformance, PresenceAndWhatIsSaidInPassing) {
   EXPECT_FALSE(a1.presence[1].online());
   EXPECT_GT(a1.presence[1].last_seen(), 1'700'000'000'000);
   HttpClient http = this->http();
+  // Whoever blocks the watcher is offline to him from then on.
+  ASSERT_EQ(http.call("PUT", "/v1/blocked/" + user("a"), token("b")).status, 200);
+  {
+    WsClient b1 = device("b");
+    a1.listen_for(1'500);
+    EXPECT_EQ(a1.presence.size(), 2u);
+    ASSERT_EQ(http.call("DELETE", "/v1/blocked/" + user("a"), token("b")).status, 200);
+    ASSERT_TRUE(a1.wait_until([&] { return a1.presence.size() == 3; }));
+    EXPECT_TRUE(a1.presence[2].online());
+  }
+  ASSERT_TRUE(a1.wait_until([&] { return a1.presence.size() == 4; }));
   const HttpResponse asked =
       http.post("/v1/presence", token("b"), "{\"users\":[\"" + user("a") + "\",\"" + user("c") + "\"]}");
   const auto states = parsed<pb::PresenceList>(asked);

@@ -153,6 +153,12 @@ TEST_P(Restored, ItRefusesWhatWouldDoHarm) {
   const Finished running = restore();
   EXPECT_EQ(running.exit_code, 1);
   EXPECT_THAT(running.err, HasSubstr("in use by another process"));
+  const std::string other = server().data() + "-other";
+  const Finished from_running =
+      run_program({tidemark_program(), "restore", "--from", server().data(), "--data", other});
+  EXPECT_EQ(from_running.exit_code, 1);
+  EXPECT_THAT(from_running.err, HasSubstr("in use by another process"));
+  EXPECT_FALSE(fs::exists(other));
   server().stop();
   const Finished itself =
       run_program({tidemark_program(), "restore", "--from", server().data(), "--data", server().data()});

@@ -129,7 +129,7 @@ CommandOutcome ChatSession::of_group(const std::vector<std::string>& words, cons
 
 std::string ChatSession::members_of(const std::string& group) const {
   std::string answer;
-  const std::string trouble = call({.target = group}, "", &answer);
+  std::string trouble = call({.target = group}, "", &answer);
   v1::Group found;
   if (answer.empty() || !read_answer(answer, found)) return trouble;
   std::string all;

@@ -19,8 +19,9 @@ std::string note_path(const std::string& directory) {
 
 std::optional<Epoch> epoch_in_line(std::string_view line) {
   Epoch epoch;
-  const char* const end = line.data() + line.size();
-  const auto number = std::from_chars(line.data(), end, epoch.number);
+  const char* const begin = line.data();
+  const char* const end = begin + line.size();
+  const auto number = std::from_chars(begin, end, epoch.number);
   if (number.ec != std::errc() || number.ptr == end || *number.ptr != ' ' || epoch.number == 0) return std::nullopt;
   const auto id = std::from_chars(number.ptr + 1, end, epoch.id, 16);
   if (id.ec != std::errc() || id.ptr != end) return std::nullopt;

@@ -33,6 +33,10 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
           ""};
 }
 
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, ""};
+}
+
 CLI::Validator one_of(const std::vector<std::string>& words) {
   return {[=](const std::string& text) {
             if (std::ranges::find(words, text) != words.end()) return std::string();

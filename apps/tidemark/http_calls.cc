@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -238,8 +239,10 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end);
   }
   if (!rest.empty()) url.port = rest.substr(1);
-  const bool port_good = url.port.size() <= 5 && !url.port.empty() &&
-                         std::all_of(url.port.begin(), url.port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  std::uint16_t port = 0;
+  const char* const port_end = url.port.data() + url.port.size();
+  const auto read = std::from_chars(url.port.data(), port_end, port);
+  const bool port_good = read.ec == std::errc() && read.ptr == port_end && port != 0;
   const bool host_good = !url.host.empty() && url.host.find_first_of("/?#@ \t\r\n[]") == std::string::npos;
   if (!port_good || !host_good || (!rest.empty() && rest.front() != ':')) return bad_url(text);
   return url;

@@ -66,7 +66,8 @@ class Importer {
 
   int run() {
     struct stat status{};
-    if (::stat(flags_.file.c_str(), &status) != 0) {
+    const bool there = ::stat(flags_.file.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+    if (!there || !std::ifstream(flags_.file)) {
       fmt::print(stderr, "tidemark import: {} cannot be read\n", flags_.file);
       return 2;
     }

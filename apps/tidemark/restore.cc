@@ -123,6 +123,8 @@ Result<void> restore(const RestoreFlags& flags) {
     return fail(ErrorCode::NOT_FOUND, "from", flags.from + " is no copy of a data directory: it has no store.");
   if (fs::equivalent(from, data, ignored))
     return fail(ErrorCode::MALFORMED, "from", "It is the data directory itself; give the copy to restore from.");
+  // What changes while it is copied is no copy of anything.
+  TM_TRY(check_not_in_use((from / "store").string()));
   TM_TRY(make_directories(flags.data));
   TM_ASSIGN(std::vector<Epoch> others, replaced_epochs(flags));
   TM_ASSIGN(const std::vector<Epoch> noted, read_epoch_notes(flags.from));

@@ -106,6 +106,7 @@ void add_send(CLI::App& app, Run& chosen) {
   command->add_option("text", flags->words, "The message; - reads it from stdin")->type_name("TEXT");
   command->add_flag("--conversation", flags->conversation, "TO is the id of a conversation, whatever it looks like");
   command->add_option("--id", flags->id, "client_msg_id: the same id again never makes a second message")
+      ->check(not_empty())
       ->type_name("CLIENT_MSG_ID");
   command->add_option("--reply-to", flags->reply_to, "Number of the message that this answers")
       ->check(whole_number(1))
@@ -118,12 +119,12 @@ void add_send(CLI::App& app, Run& chosen) {
   command->add_option("--priority", flags->priority, "high overtakes other conversations, low may wait [normal]")
       ->check(CLI::IsMember({"high", "normal", "low"}))
       ->type_name("PRIORITY");
-  command->add_option("--attach", flags->files, "Where a file lies that belongs to it; may be given again")
-      ->type_name("URL")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* files =
+      command->add_option("--attach", flags->files, "Where a file lies that belongs to it; may be given again");
+  files->check(not_empty())->type_name("URL")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--attach-days", flags->file_days, "Days after which these files are gone [they stay]")
       ->check(whole_number(1, 36'500))
+      ->needs(files)
       ->type_name("DAYS");
   command->add_option("--type", flags->type, "Type of the body [text]")->type_name("TYPE");
   command->add_flag("--json", flags->json, "Print the server's answer as it is");

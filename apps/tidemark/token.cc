@@ -41,9 +41,14 @@ void add_token(CLI::App& app, Run& chosen) {
   auto flags = std::make_shared<TokenFlags>();
   flags->settings.add_to(*command);
   command->add_option("user", flags->user, "User id")->required()->type_name("USER");
-  command->add_flag("--admin", flags->admin, "A token for /v1/admin instead");
-  command->add_option("--level", flags->level, "free, paid or vip")->check(one_of({"free", "paid", "vip"}));
-  command->add_option("--device", flags->device, "Only for this device")->type_name("DEVICE");
+  CLI::Option* admin = command->add_flag("--admin", flags->admin, "A token for /v1/admin instead");
+  CLI::Option* level =
+      command->add_option("--level", flags->level, "free, paid or vip")->check(one_of({"free", "paid", "vip"}));
+  level->excludes(admin);
+  command->add_option("--device", flags->device, "Only for this device")
+      ->check(not_empty())
+      ->excludes(admin)
+      ->type_name("DEVICE");
   command->add_option("--ttl", flags->ttl_s, "Seconds until it expires [the settings' default]")
       ->check(whole_number(1, kTtlMaxS))
       ->type_name("SECONDS");

@@ -41,6 +41,21 @@ void Presence::changed(const UserId& user) {
   }
 }
 
+void Presence::hide(const UserId& user, const UserId& from, bool hidden) {
+  const auto watching = watchers_of_.find(user);
+  if (watching == watchers_of_.end()) return;
+  for (const SessionId session : watching->second) {
+    if (user_of_.at(session) != from) continue;
+    Watcher& watcher = watchers_.at(session);
+    if (hidden)
+      watcher.hidden.insert(user);
+    else
+      watcher.hidden.erase(user);
+    watcher.changed.insert(user);
+    waiting_.insert(session);
+  }
+}
+
 void Presence::unwatch(SessionId session) {
   const auto watcher = watchers_.find(session);
   if (watcher == watchers_.end()) return;
@@ -79,9 +94,10 @@ std::vector<PresenceState> Presence::take(SessionId session, std::int64_t now_ms
   Watcher& watcher = watchers_.at(session);
   for (const UserId& user : watcher.changed) {
     bool& told = watcher.told.at(user);
-    if (told == online(user)) continue;
+    const bool hidden = watcher.hidden.contains(user);
+    if (told == (online(user) && !hidden)) continue;
     told = !told;
-    states.push_back(state(user, 0));
+    states.push_back(hidden ? PresenceState{user, false, 0} : state(user, 0));
   }
   watcher.changed.clear();
   if (!states.empty()) watcher.told_ms = now_ms;

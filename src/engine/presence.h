@@ -37,6 +37,9 @@ class Presence {
   /// The state to be answered: `last_seen_ms` counts unless the user is online, or has been seen here since.
   PresenceState state(const UserId& user, std::int64_t last_seen_ms) const;
 
+  /// The user blocks another, or no longer does: to those who watch him he is offline meanwhile.
+  void hide(const UserId& user, const UserId& from, bool hidden);
+
   /// From now on the link watches these users and no others; it has just been told these states of them.
   void watch(SessionId session, const std::vector<PresenceState>& told, std::int64_t now_ms);
 
@@ -51,6 +54,7 @@ class Presence {
   struct Watcher {
     std::map<UserId, bool> told;  // whether the user was online when it was told last
     std::set<UserId> changed;
+    std::set<UserId> hidden;  // they have blocked the watcher
     std::int64_t told_ms = 0;
   };
   void changed(const UserId& user);

@@ -40,6 +40,24 @@ TEST(Presence, AWatcherIsToldOfChangesOnceASecondAtMost) {
   EXPECT_EQ(presence.state(kBob, 7).last_seen_ms, 55) << "a later watcher is not told an older time";
 }
 
+TEST(Presence, WhoBlocksAWatcherIsOfflineToHim) {
+  Presence presence(0);
+  presence.up(1, kAnn);
+  presence.up(2, kBob);
+  presence.up(3, UserId("cy"));
+  for (const SessionId session : {SessionId{1}, SessionId{3}}) presence.watch(session, {presence.state(kBob, 7)}, 0);
+  presence.hide(kBob, kAnn, true);
+  EXPECT_THAT(presence.due(1), ElementsAre(1U)) << "and to nobody else";
+  EXPECT_THAT(presence.take(1, 1), ElementsAre(PresenceState{kBob, false, 0})) << "not even when he was here";
+  presence.down(2, 55);
+  EXPECT_THAT(presence.take(1, 2), IsEmpty());
+  EXPECT_THAT(presence.take(3, 2), ElementsAre(PresenceState{kBob, false, 55}));
+  presence.up(2, kBob);
+  EXPECT_THAT(presence.take(1, 3), IsEmpty());
+  presence.hide(kBob, kAnn, false);
+  EXPECT_THAT(presence.take(1, 4), ElementsAre(PresenceState{kBob, true, 0}));
+}
+
 TEST(Presence, WhatChangedBackIsNotTold) {
   Presence presence(1'000);
   presence.up(1, kAnn);

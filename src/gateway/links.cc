@@ -55,6 +55,7 @@ void Links::publish(Outcome outcome) {
   }
   delivery_.publish(outcome.notices, now_ms());
   note_reads(outcome.notices);
+  note_blocks(outcome.notices);
   for (const UserId& user : retired) end_all_of(user);
 }
 
@@ -121,6 +122,17 @@ void Links::note_reads(const std::vector<Notice>& notices) {
       for (const UserId& user : notice.entry->member->users) watch.read(notice.conversation, user);
     }
   }
+}
+
+void Links::note_blocks(const std::vector<Notice>& notices) {
+  if (service_.presence().watched() == 0) return;
+  for (const Notice& notice : notices)
+    for (const Receiver& receiver : notice.receivers) {
+      if (!receiver.objects) continue;
+      for (const UserObject& object : *receiver.objects)
+        if (const auto* other = std::get_if<BlockedUser>(&object.what))
+          service_.presence().hide(receiver.user, other->user, other->blocked);
+    }
 }
 
 void Links::tell_receipts(std::int64_t now) {

@@ -87,6 +87,7 @@ class Links final : private DeliveryPort {
   void tell_presence(std::int64_t now);
   /// Who read, as far as somebody watches it.
   void note_reads(const std::vector<Notice>& notices);
+  void note_blocks(const std::vector<Notice>& notices);
   void tell_receipts(std::int64_t now);
   /// Does something with each link; links may end meanwhile.
   template <typename Act>

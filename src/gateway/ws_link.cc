@@ -69,7 +69,12 @@ void WsLink::on_message(std::string_view bytes) {
   links_.count_frame(bytes.size());
   auto frame = decode_client_frame(dialect_, bytes);
   seen_due_ = seen_due_ || state_ == State::welcomed;
-  if (!frame) return send_error(frame.error().id, frame.error().error);
+  if (!frame) {
+    const bool fresh = state_ == State::fresh;
+    const std::string why(error_info(frame.error().error.code).name);
+    send_error(frame.error().id, std::move(frame.error().error));
+    return fresh ? end(kClosePolicy, why) : void();
+  }
   on_frame(std::make_unique<pb::ClientFrame>(std::move(*frame)));
 }
 

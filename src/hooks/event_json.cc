@@ -1,5 +1,7 @@
 #include "hooks/event_json.h"
 
+#include <algorithm>
+
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 #include "wire/json_writer.h"
@@ -28,10 +30,18 @@ void add_device(View& view, const Event& event, v1::HookEvent& out) {
   device.set_app_version(known->app_version);
 }
 
+/// The message may have been taken back, or edited into one whose files stay, since the event was made.
+bool holds_expired(View& view, const Event& event) {
+  const auto message = view.entry(event.conversation, event.seq);
+  return message && std::ranges::any_of(message->body.attachments,
+                                        [&](const Attachment& file) { return file.expires_at == event.at; });
+}
+
 }  // namespace
 
-std::string event_json(View& view, const WaitingEvent& waiting, std::uint32_t attempt) {
+std::optional<std::string> event_json(View& view, const WaitingEvent& waiting, std::uint32_t attempt) {
   const Event& event = waiting.event;
+  if (event.kind == EventKind::attachments_expired && !holds_expired(view, event)) return std::nullopt;
   v1::HookEvent told;
   told.set_id(text_of(waiting.name));
   told.set_kind(static_cast<v1::HookKind>(event.kind));

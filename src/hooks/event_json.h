@@ -2,6 +2,7 @@
 // back since leaves no more (design, section 1.5).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/event.h"
@@ -9,7 +10,7 @@
 
 namespace tidemark {
 
-/// A HookEvent of the schema as JSON. Void when the view has failed.
-std::string event_json(View& view, const WaitingEvent& waiting, std::uint32_t attempt);
+/// A HookEvent of the schema as JSON; nothing: what it tells of is true no more. Void when the view has failed.
+std::optional<std::string> event_json(View& view, const WaitingEvent& waiting, std::uint32_t attempt);
 
 }  // namespace tidemark

@@ -31,7 +31,7 @@ TEST(EventJson, HowSomebodyReactedToWhatWasTakenBackIsToldNoMore) {
   waiting.event.seq = reacted.seq;
   const auto told = [&] {
     StoreView view = world.view();
-    return event_json(view, waiting, 1);
+    return event_json(view, waiting, 1).value_or("");
   };
   EXPECT_THAT(told(), HasSubstr("secret face"));
   MutateCommand recall;
@@ -39,6 +39,27 @@ TEST(EventJson, HowSomebodyReactedToWhatWasTakenBackIsToldNoMore) {
   recall.change = RecallCommand{UserId("a"), {}, sent.conversation, sent.seq};
   world.get<MutatedReply>(recall);
   EXPECT_THAT(told(), Not(HasSubstr("secret")));
+}
+
+TEST(EventJson, AFileThatStaysAfterAllIsNotToldToHaveExpired) {
+  EngineWorld world;
+  SendCommand send = world.message("a", "b", "look");
+  send.body.attachments = {{"https://f.example/1", 1, "", "", 5}};
+  const auto sent = world.get<SentReply>(send);
+  WaitingEvent waiting;
+  waiting.event = {.kind = EventKind::attachments_expired, .at = 5, .conversation = sent.conversation, .seq = sent.seq};
+  const auto told = [&] {
+    StoreView view = world.view();
+    return event_json(view, waiting, 1).has_value();
+  };
+  EXPECT_TRUE(told());
+  MutateCommand edit;
+  edit.user = UserId("a");
+  Body body = send.body;
+  body.attachments[0].expires_at = 6;
+  edit.change = EditCommand{UserId("a"), {}, sent.conversation, sent.seq, body, std::nullopt};
+  world.get<MutatedReply>(edit);
+  EXPECT_FALSE(told());
 }
 
 }  // namespace

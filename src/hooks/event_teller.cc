@@ -103,9 +103,10 @@ void EventTeller::rest(std::unique_lock<std::mutex>& lock) {
 
 EventTeller::Outcome EventTeller::tell(HttpPost& post, const Attempt& attempt, const Flight& flight) {
   StoreView view(engine_.snapshot());
-  const std::string body = event_json(view, attempt.event, attempt.number);
+  const std::optional<std::string> body = event_json(view, attempt.event, attempt.number);
   if (view.failure()) return {Outcome::Kind::failed, EventQueue::Failure::unreachable, told_of(*view.failure()).detail};
-  const auto response = post_signed(post, clock_, options_.secret, body, options_.timeout_ms, [&] {
+  if (!body) return {.kind = Outcome::Kind::void_now, .why = {}};
+  const auto response = post_signed(post, clock_, options_.secret, *body, options_.timeout_ms, [&] {
     const std::lock_guard lock(mutex_);
     return !flight.stale;
   });
@@ -127,6 +128,8 @@ void EventTeller::finish(const Attempt& attempt, Outcome outcome) {
       return queue_.returned(attempt.event);
     case Outcome::Kind::told:
       ++status_.told;
+      [[fallthrough]];
+    case Outcome::Kind::void_now:
       queue_.told(attempt.event);
       to_settle_.told.push_back(attempt.event.place);
       break;

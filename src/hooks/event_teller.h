@@ -56,7 +56,7 @@ class EventTeller {
     bool stale = false;
   };
   struct Outcome {
-    enum class Kind : std::uint8_t { told, failed, held_back };
+    enum class Kind : std::uint8_t { told, void_now, failed, held_back };
     Kind kind = Kind::told;
     EventQueue::Failure failure = EventQueue::Failure::refused;
     std::string why;

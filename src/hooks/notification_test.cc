@@ -52,6 +52,24 @@ class Look : public ::testing::Test {
   std::map<std::string, NotifiedUser> told_;
 };
 
+TEST_F(Look, WhatWasImportedIsNoNews) {
+  world_.send("1", "2", "before");
+  ImportCommand import;
+  import.name = "old";
+  import.conversation = ConversationId("2_3");
+  import.messages.resize(1);
+  import.messages[0].source_id = "1";
+  import.messages[0].sender = UserId("3");
+  import.messages[0].server_time = world_.clock.wall - 1;
+  import.messages[0].body.text = "imported";
+  import.reads = {{UserId("2"), ""}};
+  world_.get<ImportReply>(import);
+  EXPECT_THAT(tell("2"), ElementsAre("1_2:1 1 before"));
+  world_.clock.pass(5);
+  world_.send("3", "2", "new");
+  EXPECT_THAT(tell("2"), ElementsAre("2_3:2 2 new", "1_2:1 1 before"));
+}
+
 TEST_F(Look, TellsTheNewestOfEachConversationAndTheBadge) {
   world_.send("1", "2", "a");
   world_.send("1", "2", "b");

@@ -135,11 +135,13 @@ class TestReceiver {
                                              .content_type = "application/json",
                                              .body = made.body,
                                              .keep_alive = request.keep_alive});
-    const bool sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-    const std::lock_guard lock(mutex_);
-    if (good) taken_.push_back(std::move(post));
-    changed_.notify_all();
-    return sent;
+    {
+      // Before it is answered: what follows the answer is not to come first.
+      const std::lock_guard lock(mutex_);
+      if (good) taken_.push_back(std::move(post));
+      changed_.notify_all();
+    }
+    return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
 
   const std::string secret_;

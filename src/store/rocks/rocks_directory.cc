@@ -79,18 +79,34 @@ std::unexpected<Error> disk_error(std::string_view what, std::string_view path, 
   return fail(ErrorCode::RETRY_LATER, {}, std::move(detail));
 }
 
+namespace {
+
+/// `file` is the directory's LOCK.
+Result<void> lock(const File& file, const std::string& directory, const std::string& path) {
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return disk_error("lock", path, errno);
+  TM_ASSIGN(std::string holder, read_some(file, 32, path));
+  while (!holder.empty() && holder.back() == '\n') holder.pop_back();
+  return fail(ErrorCode::RETRY_LATER, {},
+              "the data directory " + directory + " is in use by another process" +
+                  (holder.empty() ? "" : " (process id " + holder + ")") + "; stop it, or give another directory");
+}
+
+}  // namespace
+
+Result<void> check_not_in_use(const std::string& directory) {
+  const std::string path = directory + "/LOCK";
+  const File file(path, O_RDONLY);
+  if (!file.ok() && errno == ENOENT) return {};
+  if (!file.ok()) return disk_error("open", path, errno);
+  return lock(file, directory, path);
+}
+
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory) {
   const std::string path = directory + "/LOCK";
   File file(path, O_RDWR | O_CREAT);
   if (!file.ok()) return disk_error("open", path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return disk_error("lock", path, errno);
-    TM_ASSIGN(std::string holder, read_some(file, 32, path));
-    while (!holder.empty() && holder.back() == '\n') holder.pop_back();
-    return fail(ErrorCode::RETRY_LATER, {},
-                "the data directory " + directory + " is in use by another process" +
-                    (holder.empty() ? "" : " (process id " + holder + ")") + "; stop it, or give another directory");
-  }
+  TM_TRY(lock(file, directory, path));
   // The process id only helps people: a full disk must not keep the store from opening.
   if (::ftruncate(file.get(), 0) == 0) (void)write_all(file, std::to_string(::getpid()) + "\n", path);
   return DirectoryLock(file.release());

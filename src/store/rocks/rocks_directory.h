@@ -34,6 +34,9 @@ class DirectoryLock {
   int descriptor_;
 };
 
+/// RETRY_LATER when another process holds the directory's lock. Writes nothing: it may be on a read-only disk.
+Result<void> check_not_in_use(const std::string& directory);
+
 /// Makes the directory and its parents; synced into each parent.
 Result<void> make_directories(const std::string& directory);
 Result<void> sync_directory(const std::string& directory);
