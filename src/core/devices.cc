@@ -55,8 +55,8 @@ void SessionEnds::forget_outlived(const DeviceId& kept) {
   std::erase_if(devices, [&](const Device& device) { return device.id == kept; });
   UserHead& head = draft_.edit_user(user_);
   for (const Device& device : outlived(std::move(devices), draft_.context().params.devices)) {
-    // Who had to make room may come again; who was sent away on purpose needs a newer token even so.
     head.forgotten_round = std::max(head.forgotten_round, device.acknowledged_round);
+    // Who had to make room may come again; who was sent away on purpose needs a newer token even so.
     if (device.ended != SessionEnd::other_device) head.forgotten_at = std::max(head.forgotten_at, device.ended_at);
     std::erase_if(draft_.writes().devices,
                   [&](const auto& each) { return each.first == user_ && each.second.id == device.id; });
