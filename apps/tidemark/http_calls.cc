@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/localhost.h"
 #include "tidemark.pb.h"
 #include "wire/http_parser.h"
 #include "wire/json_reader.h"
@@ -85,8 +86,9 @@ Called<void> Connection::connect() {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int status = ::getaddrinfo(url_.host.c_str(), url_.port.c_str(), &hints, &found); status != 0)
-    return std::unexpected(no_server(url_, ::gai_strerror(status)));
+  int status = ::getaddrinfo(url_.host.c_str(), url_.port.c_str(), &hints, &found);
+  if (status != 0 && is_localhost(url_.host)) status = ::getaddrinfo(kLoopback, url_.port.c_str(), &hints, &found);
+  if (status != 0) return std::unexpected(no_server(url_, ::gai_strerror(status)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, ::freeaddrinfo);
   int error = ECONNREFUSED;
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {

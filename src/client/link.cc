@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/localhost.h"
 #include "base/ports.h"
 #include "client/reconnect_waits.h"
 #include "client/url.h"
@@ -146,7 +147,9 @@ asio::awaitable<bool> Link::Impl::connect() {
     close({});
   });
   error_code error;
-  const auto found = co_await resolver.async_resolve(url.host, url.port, into(error));
+  auto found = co_await resolver.async_resolve(url.host, url.port, into(error));
+  if (error && why.empty() && is_localhost(url.host))
+    found = co_await resolver.async_resolve(kLoopback, url.port, into(error));
   if (!error) co_await asio::async_connect(*socket, found, into(error));
   if (error) {
     if (why.empty()) why = error.message();

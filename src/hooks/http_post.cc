@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/localhost.h"
 
 namespace tidemark {
 namespace {
@@ -110,8 +111,9 @@ Posted HttpPost::Connection::connect(const HookUrl& url, const Deadline& deadlin
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int status = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found); status != 0)
-    return unreachable(url.host + ": " + ::gai_strerror(status));
+  int status = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
+  if (status != 0 && is_localhost(url.host)) status = ::getaddrinfo(kLoopback, url.port.c_str(), &hints, &found);
+  if (status != 0) return unreachable(url.host + ": " + ::gai_strerror(status));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, ::freeaddrinfo);
   Posted connected = unreachable("no address");
   for (const addrinfo* address = found; address != nullptr && !connected; address = address->ai_next)
