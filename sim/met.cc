@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kHeader = "tidemark-sim met";
 
-std::string_view name_of(Counter counter) {
+std::string_view counter_name(Counter counter) {
   return kCounters[static_cast<std::size_t>(counter)].name;
 }
 
@@ -61,7 +61,8 @@ std::string Met::text() const {
     text += fmt::format("thing {} {} {} {}\n", kCounters[i].name, things_[i].runs, things_[i].times, things_[i].most);
   for (std::size_t a = 1; a < kFaultKinds.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
-      text += fmt::format("pair {} {} {}\n", name_of(kFaultKinds[a]), name_of(kFaultKinds[b]), pair(a, b).runs);
+      text +=
+          fmt::format("pair {} {} {}\n", counter_name(kFaultKinds[a]), counter_name(kFaultKinds[b]), pair(a, b).runs);
   for (std::size_t i = 0; i < kJudges.size(); ++i)
     text += fmt::format("judge {} {}\n", kJudges[i].name, asked_.counts[i]);
   return text;
@@ -88,8 +89,8 @@ Result<Met> Met::from_text(std::string_view text) {
       std::string other;
       Pair pair;
       words >> name >> other >> pair.runs;
-      const auto a = place_of(kFaultKinds, name, name_of);
-      const auto b = place_of(kFaultKinds, other, name_of);
+      const auto a = place_of(kFaultKinds, name, counter_name);
+      const auto b = place_of(kFaultKinds, other, counter_name);
       if (words && a && b && *a != *b) met.pairs_[place(std::max(*a, *b), std::min(*a, *b))] = pair;
     } else if (kind == "judge") {
       std::uint64_t count = 0;
@@ -108,8 +109,8 @@ std::vector<std::string> news(const Met& met, const Met& before) {
   for (std::size_t a = 1; a < kFaultKinds.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
       if (met.pair(a, b).runs > 0 && before.pair(a, b).runs == 0)
-        all.push_back(fmt::format("{} and {} in one run ({})", name_of(kFaultKinds[a]), name_of(kFaultKinds[b]),
-                                  in_run(met.pair(a, b).first)));
+        all.push_back(fmt::format("{} and {} in one run ({})", counter_name(kFaultKinds[a]),
+                                  counter_name(kFaultKinds[b]), in_run(met.pair(a, b).first)));
   for (std::size_t i = 0; i < kCounters.size(); ++i) {
     const Met::Thing& now = met.of(static_cast<Counter>(i));
     const std::uint64_t most = before.of(static_cast<Counter>(i)).most;

@@ -21,7 +21,6 @@ constexpr std::uint32_t kFirst = 50;
 constexpr double kFirstTargetMs = 5;
 constexpr double kAllTargetMs = 50;
 constexpr std::int64_t kRestNs = 20 * kMilli;
-constexpr std::int64_t kPatienceNs = 60 * kSecond;
 
 class Backlog {
  public:

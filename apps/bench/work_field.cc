@@ -26,7 +26,6 @@ constexpr int kHistoryQueries = 500;
 constexpr int kDevices = 3;
 constexpr int kSyncs = 200;
 constexpr int kDedupIds = 1'000;
-constexpr std::int64_t kPatienceNs = 30 * kSecond;
 
 class Field {
  public:

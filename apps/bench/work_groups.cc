@@ -20,12 +20,11 @@ namespace {
 constexpr int kSizes[] = {100, 1'000, 10'000, 100'000};
 constexpr int kAtOnce = 1'000;  // members named in one call
 constexpr int kSenders = 8;
-constexpr int kInFlight = 16;   // of each sender
-constexpr int kOpen = 8;        // devices that have the group open
-constexpr int kUnfocused = 32;  // devices in the foreground that have not
+constexpr int kInFlightEach = 16;  // of each sender
+constexpr int kOpen = 8;           // devices that have the group open
+constexpr int kUnfocused = 32;     // devices in the foreground that have not
 constexpr int kShown = 200;
 constexpr std::int64_t kWarmUpNs = kSecond;
-constexpr std::int64_t kPatienceNs = 60 * kSecond;
 constexpr double kLargeRatioTarget = 1.5;
 
 struct Found {
@@ -125,7 +124,7 @@ class GroupLoad {
     to_ns_ = from_ns_ + options_.seconds * kSecond;
     sends_go_on_ = true;
     for (int sender = 0; sender < kSenders; ++sender)
-      for (int i = 0; i < kInFlight; ++i) send(static_cast<std::size_t>(sender));
+      for (int i = 0; i < kInFlightEach; ++i) send(static_cast<std::size_t>(sender));
     while (now_ns() < from_ns_) TM_TRY(world_.loop().turn(from_ns_ - now_ns()));
     const CpuWatch cpu(world_.server_pid());
     while (now_ns() < to_ns_) {

@@ -43,7 +43,7 @@ int run_change(const ChangeFlags& flags, const CallOptions& options, std::string
   return 0;
 }
 
-std::shared_ptr<ChangeFlags> flags_of(CLI::App& command) {
+std::shared_ptr<ChangeFlags> change_flags(CLI::App& command) {
   auto flags = std::make_shared<ChangeFlags>();
   flags->client.add_to(command);
   command.add_option("message_id", flags->message_id, "The message, such as alice_bob:57")
@@ -57,7 +57,7 @@ std::shared_ptr<ChangeFlags> flags_of(CLI::App& command) {
 
 void add_edit(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("edit", "Give an own message another text");
-  auto flags = flags_of(*command);
+  auto flags = change_flags(*command);
   command->add_option("text", flags->words, "The new text; - reads it from stdin")->required()->type_name("TEXT");
   command->add_option("--base-revision", flags->base_revision, "Only if the message has this revision (0: not edited)")
       ->type_name("SEQ");
@@ -100,7 +100,7 @@ int run_reactions(const ChangeFlags& flags, const std::string& reaction) {
 
 void add_react(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("react", "React to a message, or take that off again");
-  auto flags = flags_of(*command);
+  auto flags = change_flags(*command);
   auto name = std::make_shared<std::string>();
   auto off = std::make_shared<bool>(false);
   command->add_option("reaction", *name, "An emoji, or whatever the application calls it")
@@ -118,7 +118,7 @@ void add_react(CLI::App& app, Run& chosen) {
 
 void add_reactions(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("reactions", "Show who reacts to a message, and how");
-  auto flags = flags_of(*command);
+  auto flags = change_flags(*command);
   auto name = std::make_shared<std::string>();
   command->add_option("reaction", *name, "Only who reacts so")->type_name("REACTION");
   command->callback([flags, name, &chosen] { chosen = [flags, name] { return run_reactions(*flags, *name); }; });
@@ -126,7 +126,7 @@ void add_reactions(CLI::App& app, Run& chosen) {
 
 void add_recall(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("recall", "Take an own message back for everybody");
-  auto flags = flags_of(*command);
+  auto flags = change_flags(*command);
   command->callback([flags, &chosen] {
     chosen = [flags] {
       return run_change(*flags, {.method = "POST", .target = path_of(*flags) + "/recall", .body = "{}"}, "recalled");

@@ -77,7 +77,7 @@ int rename(const DeviceFlags& flags) {
   return 0;
 }
 
-std::shared_ptr<DeviceFlags> flags_of(CLI::App& command) {
+std::shared_ptr<DeviceFlags> device_flags(CLI::App& command) {
   auto flags = std::make_shared<DeviceFlags>();
   flags->client.add_to(command);
   command.add_flag("--json", flags->json, "Print the server's answer as it is");
@@ -85,7 +85,7 @@ std::shared_ptr<DeviceFlags> flags_of(CLI::App& command) {
 }
 
 std::shared_ptr<DeviceFlags> flags_with_device(CLI::App& command) {
-  auto flags = flags_of(command);
+  auto flags = device_flags(command);
   command.add_option("device", flags->device, "The device's id, as the list shows it")->required()->type_name("DEVICE");
   return flags;
 }
@@ -98,7 +98,7 @@ void add_devices(CLI::App& app, Run& chosen) {
 
   CLI::App* list = command->add_subcommand("list", "Where the user is logged in, and was");
   list->callback(
-      [flags = flags_of(*list), &chosen] { chosen = [flags] { return show(*flags, {.target = "/v1/devices"}); }; });
+      [flags = device_flags(*list), &chosen] { chosen = [flags] { return show(*flags, {.target = "/v1/devices"}); }; });
 
   CLI::App* name = command->add_subcommand("rename", "Give a device a name");
   auto named = flags_with_device(*name);

@@ -80,7 +80,7 @@ int replay(const HookFlags& flags) {
   return 0;
 }
 
-std::shared_ptr<HookFlags> flags_of(CLI::App& command) {
+std::shared_ptr<HookFlags> hook_flags(CLI::App& command) {
   auto flags = std::make_shared<HookFlags>();
   flags->client.add_admin_to(command);
   command.add_flag("--json", flags->json, "Print the server's answer as it is");
@@ -93,10 +93,10 @@ void add_hooks(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("hooks", "List events that the application did not take, tell them again");
   command->require_subcommand(1);
   CLI::App* listing = command->add_subcommand("list", "The events that were given up, oldest first");
-  listing->callback([flags = flags_of(*listing), &chosen] { chosen = [flags] { return list(*flags); }; });
+  listing->callback([flags = hook_flags(*listing), &chosen] { chosen = [flags] { return list(*flags); }; });
 
   CLI::App* again = command->add_subcommand("replay", "Tell dead events again");
-  auto flags = flags_of(*again);
+  auto flags = hook_flags(*again);
   again->add_option("events", flags->ids, "Their ids, as the list shows them")->type_name("EVENT");
   again->add_flag("--all", flags->all, "All of them");
   again->callback([flags, &chosen] { chosen = [flags] { return replay(*flags); }; });

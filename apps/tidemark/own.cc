@@ -23,7 +23,7 @@ struct OwnFlags {
   bool json = false;
 };
 
-std::shared_ptr<OwnFlags> flags_of(CLI::App& command) {
+std::shared_ptr<OwnFlags> own_flags(CLI::App& command) {
   auto flags = std::make_shared<OwnFlags>();
   flags->client.add_to(command);
   command.add_flag("--json", flags->json, "Print the server's answer as it is");
@@ -87,7 +87,7 @@ int run_settings(const OwnFlags& flags) {
 
 void add_delete(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("delete", "Hide a message from yourself alone, on all your devices");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "message_id", "The message, such as alice_bob:57");
   command->callback([flags, &chosen] {
     chosen = [flags] {
@@ -99,7 +99,7 @@ void add_delete(CLI::App& app, Run& chosen) {
 
 void add_clear(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("clear", "Hide all there is of a conversation from yourself alone");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "conversation", "The conversation, such as alice_bob or group_1");
   command->add_option("--up-to", flags->seq, "Only up to this message")->type_name("SEQ");
   command->callback([flags, &chosen] {
@@ -115,7 +115,7 @@ void add_clear(CLI::App& app, Run& chosen) {
 
 void add_remove(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("remove", "Clear a conversation and take it out of your list");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "conversation", "The conversation, such as alice_bob or group_1");
   command->callback([flags, &chosen] {
     chosen = [flags] {
@@ -127,7 +127,7 @@ void add_remove(CLI::App& app, Run& chosen) {
 
 void add_mute(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("mute", "Mute a conversation, for ever or for a while");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "conversation", "The conversation, such as alice_bob or group_1");
   command->add_option("--hours", flags->hours, "For so many hours")->type_name("N")->check(CLI::Range(1, 87'600));
   command->add_flag("--off", flags->off, "No longer")->excludes("--hours");
@@ -136,7 +136,7 @@ void add_mute(CLI::App& app, Run& chosen) {
 
 void add_pin(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("pin", "Pin a conversation in your list");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "conversation", "The conversation, such as alice_bob or group_1");
   command->add_flag("--off", flags->off, "No longer");
   command->callback([flags, &chosen] {
@@ -152,7 +152,7 @@ void add_pin(CLI::App& app, Run& chosen) {
 
 void add_block(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("block", "Take no messages from a user any more");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   add_subject(*command, *flags, "blocked", "The user to block");
   command->add_flag("--off", flags->off, "Take them again");
   command->callback([flags, &chosen] {
@@ -166,7 +166,7 @@ void add_block(CLI::App& app, Run& chosen) {
 
 void add_settings(CLI::App& app, Run& chosen) {
   CLI::App* command = app.add_subcommand("settings", "Show your settings, or set one on all your devices");
-  auto flags = flags_of(*command);
+  auto flags = own_flags(*command);
   command->add_option("name", flags->subject, "The setting: a-z, 0-9, '.', '_', '-'")->type_name("NAME");
   auto* value = command->add_option("value", flags->value, "Its value, a JSON text")->type_name("JSON");
   command->add_flag("--off", flags->off, "Take it away")->excludes(value);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kSecretBytesMin = 32;
 constexpr std::size_t kCoordinateBytes = 32;
-constexpr std::size_t kMacBytes = 32;
+constexpr std::size_t kHmacBytes = 32;
 constexpr int kRsaBitsMin = 2048;
 constexpr int kRsaBitsMax = 8192;  // larger ones would make every login slow
 constexpr std::size_t kPemBytesMax = 64 * 1024;
@@ -156,10 +156,10 @@ struct JwtKey::Impl {
 
   std::string mac_of(std::string_view message) const {
     const MacContext context(EVP_MAC_CTX_dup(mac.get()));
-    std::string result(kMacBytes, '\0');
+    std::string result(kHmacBytes, '\0');
     std::size_t size = 0;
     TM_CHECK(context && EVP_MAC_update(context.get(), bytes(message), message.size()) == 1 &&
-                 EVP_MAC_final(context.get(), bytes(result), &size, result.size()) == 1 && size == kMacBytes,
+                 EVP_MAC_final(context.get(), bytes(result), &size, result.size()) == 1 && size == kHmacBytes,
              "HMAC-SHA-256 over memory cannot fail");
     return result;
   }
@@ -272,8 +272,8 @@ bool JwtKey::can_sign() const {
 bool JwtKey::verify(std::string_view message, std::string_view signature) const {
   const CleanErrors clean;
   if (algorithm() == JwtAlgorithm::hs256)
-    return signature.size() == kMacBytes &&
-           CRYPTO_memcmp(impl_->mac_of(message).data(), signature.data(), kMacBytes) == 0;
+    return signature.size() == kHmacBytes &&
+           CRYPTO_memcmp(impl_->mac_of(message).data(), signature.data(), kHmacBytes) == 0;
   if (algorithm() != JwtAlgorithm::es256) return impl_->verify(message, signature);
   const std::string der = der_of(signature);
   return !der.empty() && impl_->verify(message, der);

@@ -12,9 +12,9 @@
 namespace tidemark {
 namespace {
 // "To the end" is asked for by the largest number there is; the end of a range of keys lies one behind it.
-constexpr std::uint64_t kLast = ~std::uint64_t{0} - 1;
-constexpr Seq kLastSeq(kLast);
-constexpr Mark kLastMark(kLast);
+constexpr std::uint64_t kLastPlace = ~std::uint64_t{0} - 1;
+constexpr Seq kLastSeq(kLastPlace);
+constexpr Mark kLastMark(kLastPlace);
 
 constexpr std::uint64_t kFirstPiece = 16;
 constexpr std::uint64_t kLargestPiece = 128;

@@ -4,14 +4,14 @@
 
 namespace tidemark::replica {
 namespace {
-constexpr std::size_t kWatchedMax = 200;
+constexpr std::size_t kWatchedUsersMax = 200;
 constexpr std::size_t kTypeBytesMax = 32;
 constexpr std::size_t kPayloadBytesMax = 2'048;
 constexpr std::uint32_t kLifetimeMsMax = 10'000;
 }  // namespace
 
 Result<void> PassingThings::watch(std::vector<UserId> users) {
-  if (users.size() > kWatchedMax) return fail(ErrorCode::LIMIT_REACHED, "users", "At most 200.");
+  if (users.size() > kWatchedUsersMax) return fail(ErrorCode::LIMIT_REACHED, "users", "At most 200.");
   for (const UserId& user : users) TM_TRY(check_user_id(user, "users"));
   users_ = std::move(users);
   asked_ = false;

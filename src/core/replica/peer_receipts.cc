@@ -4,7 +4,7 @@
 
 namespace tidemark::replica {
 namespace {
-constexpr std::size_t kWatchedMax = 8;
+constexpr std::size_t kWatchedChatsMax = 8;
 
 std::optional<Seq> membership(const Change& conversation) {
   if (!conversation.member || conversation.large) return std::nullopt;
@@ -13,7 +13,7 @@ std::optional<Seq> membership(const Change& conversation) {
 }  // namespace
 
 Result<void> PeerReceipts::watch(const std::vector<ConversationId>& conversations) {
-  if (conversations.size() > kWatchedMax) return fail(ErrorCode::LIMIT_REACHED, "conversation_id", "At most 8.");
+  if (conversations.size() > kWatchedChatsMax) return fail(ErrorCode::LIMIT_REACHED, "conversation_id", "At most 8.");
   for (const ConversationId& id : conversations)
     if (ws_.find(id) == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   std::erase_if(watched_, [&](const auto& each) {

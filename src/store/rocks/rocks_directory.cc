@@ -82,7 +82,7 @@ std::unexpected<Error> disk_error(std::string_view what, std::string_view path, 
 namespace {
 
 /// `file` is the directory's LOCK.
-Result<void> lock(const File& file, const std::string& directory, const std::string& path) {
+Result<void> lock_file(const File& file, const std::string& directory, const std::string& path) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return disk_error("lock", path, errno);
   TM_ASSIGN(std::string holder, read_some(file, 32, path));
@@ -99,14 +99,14 @@ Result<void> check_not_in_use(const std::string& directory) {
   const File file(path, O_RDONLY);
   if (!file.ok() && errno == ENOENT) return {};
   if (!file.ok()) return disk_error("open", path, errno);
-  return lock(file, directory, path);
+  return lock_file(file, directory, path);
 }
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory) {
   const std::string path = directory + "/LOCK";
   File file(path, O_RDWR | O_CREAT);
   if (!file.ok()) return disk_error("open", path, errno);
-  TM_TRY(lock(file, directory, path));
+  TM_TRY(lock_file(file, directory, path));
   // The process id only helps people: a full disk must not keep the store from opening.
   if (::ftruncate(file.get(), 0) == 0) (void)write_all(file, std::to_string(::getpid()) + "\n", path);
   return DirectoryLock(file.release());
