@@ -70,7 +70,7 @@ TEST_F(Cli, SendsFilesThatGoOneDay) {
   EXPECT_THAT(run({"body", "alice_bob:2"}, "--user", "bob").out,
               AllOf(HasSubstr("https://f.example/3"), HasSubstr("until 20")));
   const Finished nothing = send("alice", {"bob"});
-  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("--attach"));
 }
 
@@ -238,9 +238,9 @@ TEST(CliUsage, AFlagBeyondItsRangeIsNamedWithWhatIsAllowed) {
       {{"sync", "--bodies", "some"}, "sync: --bodies: must be one of none, recent, all, not \"some\""},
       {{"token", "alice", "--ttl", "0"}, "token: --ttl: must be a whole number from 1 to 315360000, not \"0\""},
       {{"token", "alice", "--device", ""}, "token: --device: must not be empty"},
-      {{"token", "alice", "--admin", "--level", "vip"}, "token: "},
+      {{"token", "alice", "--admin", "--level", "vip"}, "token: --admin excludes --level"},
       {{"send", "bob", "hi", "--id", ""}, "send: --id: must not be empty"},
-      {{"send", "bob", "hi", "--attach-days", "1"}, "send: "},
+      {{"send", "bob", "hi", "--attach-days", "1"}, "send: --attach-days requires --attach"},
       {{"serve", "--nope"}, "tidemark serve: The following argument was not expected: --nope"}};
   for (const auto& [words, sentence] : cases) {
     std::vector<std::string> command = {tidemark_program()};

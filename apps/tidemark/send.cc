@@ -85,7 +85,7 @@ std::string request_of(const SendFlags& flags) {
 int run_send(const SendFlags& flags) {
   if (flags.words.empty() && flags.files.empty()) {
     fmt::print(stderr, "tidemark: say something, or give a file by --attach\n");
-    return 1;
+    return 2;
   }
   const auto calls = flags.client.open_calls();
   if (!calls) return 1;

@@ -55,6 +55,10 @@ std::vector<std::int64_t> expiries_in(const Body& body) {
   return times;
 }
 
+bool has_expiry(const Body& body, std::int64_t at) {
+  return std::ranges::any_of(body.attachments, [&](const Attachment& file) { return file.expires_at == at; });
+}
+
 void erase_content(Entry& message) {
   message.body = Body();
   message.mentions.clear();

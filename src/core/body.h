@@ -18,6 +18,8 @@ Digest digest_of_body(const Body& body);
 
 /// When its files expire: each time once.
 std::vector<std::int64_t> expiries_in(const Body& body);
+/// Whether one of its files expires at this time.
+bool has_expiry(const Body& body, std::int64_t at);
 
 /// A dead message is a marker with sender and time: everything that it said is erased.
 void erase_content(Entry& message);

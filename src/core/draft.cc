@@ -89,10 +89,8 @@ std::shared_ptr<const Entry> Draft::append(const ConversationId& id, Entry entry
 
 /// When files of a message expire, behind `after`, that its body did not have before.
 void Draft::note_files(const ConversationId& id, const Entry& message, const Body& before, std::int64_t after) {
-  const std::vector<std::int64_t> known = expiries_in(before);
   for (const std::int64_t at : expiries_in(message.body))
-    if (at > after && std::ranges::find(known, at) == known.end())
-      writes_.file_expiries.push_back({at, id, message.seq});
+    if (at > after && !has_expiry(before, at)) writes_.file_expiries.push_back({at, id, message.seq});
 }
 
 void Draft::change(const ConversationId& id, Entry row, Seq by, Seq touched_before) {

@@ -141,9 +141,7 @@ Result<Decision> decide_expire_files(View& view, const Context& context) {
   for (const FileExpiry& each : passed) {
     // It may have been taken back, or edited into something without that file.
     const auto message = draft.entry(each.conversation, each.seq);
-    if (!message) continue;
-    const std::vector<std::int64_t> times = expiries_in(message->body);
-    if (std::ranges::find(times, each.at) != times.end()) reply.expired.push_back(each);
+    if (message && has_expiry(message->body, each.at)) reply.expired.push_back(each);
   }
   return std::move(draft).finish(std::move(reply), {});
 }

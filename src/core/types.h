@@ -136,6 +136,8 @@ struct Entry {
   std::optional<ReactionChange> reaction;  // kind reaction, for readers who may see its message
 
   bool countable() const { return kind == EntryKind::message; }
+  /// A message that comes from elsewhere and was said long ago: whatever is sent has an id of its sender.
+  bool imported() const { return countable() && client_msg_id.empty(); }
   bool dead() const { return state == MessageState::recalled || state == MessageState::deleted; }
   bool operator==(const Entry&) const = default;
 };

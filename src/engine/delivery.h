@@ -118,9 +118,6 @@ class Delivery {
 
  private:
   struct User;
-  struct Session;
-  /// Up to which commit round all of the index lies at or below the mark, as far as that is known here; else 0.
-  std::uint64_t round_at(const Session& session, Mark mark) const;
   struct Session {
     SessionId id = 0;
     User* user = nullptr;
@@ -142,6 +139,8 @@ class Delivery {
     std::int64_t low_since_ms = 0;  // nothing but messages of low priority is pending, since then; 0: not so
     std::vector<KnownHead> ahead;   // entries acknowledged ahead of their place
   };
+  /// Up to which commit round all of the index lies at or below the mark, as far as that is known here; else 0.
+  std::uint64_t round_at(const Session& session, Mark mark) const;
   struct User {
     UserId id;
     Mark head;

@@ -42,6 +42,7 @@ void Presence::changed(const UserId& user) {
 }
 
 void Presence::hide(const UserId& user, const UserId& from, bool hidden) {
+  ++blocks_;
   const auto watching = watchers_of_.find(user);
   if (watching == watchers_of_.end()) return;
   for (const SessionId session : watching->second) {

@@ -39,6 +39,8 @@ class Presence {
 
   /// The user blocks another, or no longer does: to those who watch him he is offline meanwhile.
   void hide(const UserId& user, const UserId& from, bool hidden);
+  /// How often that happened. Whoever read who may be watched before the last time reads again: it has to be in.
+  std::uint64_t blocks() const { return blocks_; }
 
   /// From now on the link watches these users and no others; it has just been told these states of them.
   void watch(SessionId session, const std::vector<PresenceState>& told, std::int64_t now_ms);
@@ -61,6 +63,7 @@ class Presence {
   void unwatch(SessionId session);
 
   const std::int64_t every_ms_;
+  std::uint64_t blocks_ = 0;
   std::unordered_map<SessionId, UserId> user_of_;
   std::unordered_map<UserId, std::size_t> links_of_;
   std::map<SessionId, Watcher> watchers_;  // in an order, for the simulator

@@ -125,7 +125,6 @@ void Links::note_reads(const std::vector<Notice>& notices) {
 }
 
 void Links::note_blocks(const std::vector<Notice>& notices) {
-  if (service_.presence().watched() == 0) return;
   for (const Notice& notice : notices)
     for (const Receiver& receiver : notice.receivers) {
       if (!receiver.objects) continue;

@@ -415,6 +415,22 @@ class PresenceLinks : public LinksTest {
   const std::string offline_ = R"("online":false)";
 };
 
+TEST_F(PresenceLinks, ABlockThatComesWhileTheQuestionIsReadHolds) {
+  const auto bob = device("bob");
+  hold_ = true;
+  EXPECT_EQ(watch("\"bob\""), "");
+  hold_ = false;
+  MutateCommand block;
+  block.user = UserId("bob");
+  block.change = BlockCommand{UserId("bob"), UserId("ann"), true};
+  engine_->submit(std::move(block), [](const Result<Reply>& reply) { EXPECT_TRUE(reply); });
+  run();
+  for (Task& task : std::exchange(held_, {})) task();
+  EXPECT_THAT(ann_->take(), ElementsAre(AllOf(HasSubstr("\"presence\""), HasSubstr(offline_))));
+  bob->close();
+  EXPECT_THAT(pass(3'000), IsEmpty());
+}
+
 TEST_F(PresenceLinks, S121_Heartbeat) {
   auto bob = device("bob");
   bob->say(R"({"id":1,"ack":{"mark":1}})");

@@ -81,8 +81,11 @@ void Service::presence(const Caller& caller, const pb::ClientFrame& request, Ans
         }
         return std::make_unique<pb::ServerFrame>();
       },
-      [this, asked, link = caller.link, answer = std::move(answer)](Result<Frame> frame) mutable {
+      [this, caller, request, asked, blocks = presence_.blocks(),
+       answer = std::move(answer)](Result<Frame> frame) mutable {
         if (!frame) return answer(std::move(frame));
+        // Whoever has blocked this one meanwhile is not to be watched.
+        if (blocks != presence_.blocks()) return presence(caller, request, std::move(answer));
         std::vector<PresenceState> watched;
         pb::PresenceList& list = *(*frame)->mutable_presence();
         for (std::size_t i = 0; i < asked->states.size(); ++i) {
@@ -90,7 +93,7 @@ void Service::presence(const Caller& caller, const pb::ClientFrame& request, Ans
           if (asked->known[i]) watched.push_back(state = presence_.state(state.user, state.last_seen_ms));
           tell_state(state, list);
         }
-        if (link != 0) presence_.watch(link, watched, clock_.steady_ms());
+        if (caller.link != 0) presence_.watch(caller.link, watched, clock_.steady_ms());
         answer(std::move(frame));
       });
 }

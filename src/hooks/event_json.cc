@@ -1,7 +1,6 @@
 #include "hooks/event_json.h"
 
-#include <algorithm>
-
+#include "core/body.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
 #include "wire/json_writer.h"
@@ -33,8 +32,7 @@ void add_device(View& view, const Event& event, v1::HookEvent& out) {
 /// The message may have been taken back, or edited into one whose files stay, since the event was made.
 bool holds_expired(View& view, const Event& event) {
   const auto message = view.entry(event.conversation, event.seq);
-  return message && std::ranges::any_of(message->body.attachments,
-                                        [&](const Attachment& file) { return file.expires_at == event.at; });
+  return message && has_expiry(message->body, event.at);
 }
 
 }  // namespace

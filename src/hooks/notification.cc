@@ -26,12 +26,6 @@ bool mentions(const Entry& entry, const UserConversation& row, const UserId& use
   return names(entry, user) || (entry.mention_all && !row.large);
 }
 
-/// It comes from elsewhere and was said long ago: nobody is told that it has come. What is sent has an id of its
-/// sender.
-bool imported(const Entry& entry) {
-  return entry.client_msg_id.empty();
-}
-
 class Looking {
  public:
   Looking(View& view, const CoreParams& params, const NotificationOptions& options, const UserId& user,
@@ -83,7 +77,7 @@ class Looking {
     std::optional<Entry> newest;
     std::size_t looked_at = 0;
     view_.entries(row.conversation, floor_of(row), last, Direction::down, [&](const Entry& entry) {
-      const bool shows = entry.countable() && !entry.dead() && !imported(entry) && entry.sender != user_ &&
+      const bool shows = entry.countable() && !entry.dead() && !entry.imported() && entry.sender != user_ &&
                          (!only_mentions || mentions(entry, row, user_)) && visible(sight, entry.seq);
       if (shows) newest = entry;
       return !newest && ++looked_at < kEntriesLookedAt;

@@ -19,14 +19,20 @@ MutateCommand change(const UserId& user, decltype(MutateCommand::change) change)
   return {user, DeviceId("elsewhere"), {}, 0, std::move(change)};
 }
 
+/// Anna's device comes online and looks at the conversation.
+TestLink& join_and_watch(TestServer& server, TestDevice& device, const ConversationId& conversation) {
+  TestLink& link = join(server, device);
+  EXPECT_TRUE(device.replica->watch_receipts(device.now, {conversation}).has_value());
+  device.take();
+  settle(server, device, link);
+  return link;
+}
+
 TEST(PeerReceipts, AreAskedOnceAndThenTold) {
   TestServer server;
   server.send(kAnna, kBen, "one");
   TestDevice device(kAnna);
-  TestLink& link = join(server, device);
-  ASSERT_TRUE(device.replica->watch_receipts(device.now, {kChat}).has_value());
-  device.take();
-  settle(server, device, link);
+  join_and_watch(server, device, kChat);
   EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(0), Seq(0)}));
   device.frame({0, Receipts{kChat, {{kBen, Seq(1), Seq(1)}}, false}});
   EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(1), Seq(1)}));
@@ -44,10 +50,7 @@ TEST(PeerReceipts, AreAskedAnewOnEachLink) {
   TestServer server;
   server.send(kAnna, kBen, "one");
   TestDevice device(kAnna);
-  TestLink& link = join(server, device);
-  ASSERT_TRUE(device.replica->watch_receipts(device.now, {kChat}).has_value());
-  device.take();
-  settle(server, device, link);
+  TestLink& link = join_and_watch(server, device, kChat);
   device.disconnect();
   EXPECT_THAT(device.replica->receipts(kChat), IsEmpty());
   server.disconnect(link);
@@ -63,10 +66,7 @@ TEST(PeerReceipts, AreAskedAnewByWhoComesBackIntoAGroup) {
   const ConversationId group = server.create_group(kBen, {kAnna});
   server.send_to(kBen, group, "one");
   TestDevice device(kAnna);
-  TestLink& link = join(server, device);
-  ASSERT_TRUE(device.replica->watch_receipts(device.now, {group}).has_value());
-  device.take();
-  settle(server, device, link);
+  TestLink& link = join_and_watch(server, device, group);
   const auto ben_to = [&](std::uint64_t seq) { return ElementsAre(Receipt{kBen, Seq(seq), Seq(seq)}); };
   ASSERT_THAT(device.replica->receipts(group), SizeIs(1));
   ASSERT_TRUE(server.run(RemoveMemberCommand{kBen, DeviceId("other"), group, kAnna}).has_value());
