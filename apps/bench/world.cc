@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "apps/bench/clock.h"
+#include "apps/bench/cpu_watch.h"
 #include "tidemark.pb.h"
 
 namespace tidemark::bench {
@@ -101,6 +102,19 @@ Result<std::unique_ptr<Link>> World::make_link(const std::string& user, const st
   TM_ASSIGN(plan.token, authenticator_->mint(UserId(user), {}, wall_ms()));
   if (change) change(plan);
   return std::make_unique<Link>(loop_, std::move(plan));
+}
+
+Result<void> World::wait_until_idle() {
+  constexpr double kIdleShare = 0.03;  // of one processor
+  const std::int64_t end_ns = now_ns() + kPatienceNs;
+  double share = 1;
+  while (share > kIdleShare && now_ns() < end_ns) {
+    const CpuWatch cpu(server_pid());
+    const std::int64_t look_ns = now_ns() + kSecond;
+    while (now_ns() < look_ns) TM_TRY(loop_.turn(look_ns - now_ns()));
+    share = cpu.shares().server;
+  }
+  return {};
 }
 
 Result<void> World::connect(std::span<const std::unique_ptr<Link>> links,

@@ -41,6 +41,8 @@ class World {
   /// Starts links, a few hundred at a time, and waits until all are welcomed. `tell` hears how many are.
   Result<void> connect(std::span<const std::unique_ptr<Link>> links,
                        const std::function<void(std::int64_t)>& tell = {});
+  /// Turns the loop until the server's process has next to nothing to do, a minute at most.
+  Result<void> wait_until_idle();
   /// Sends a frame (its id is set here) and turns the loop until it is answered. A refusal is an error.
   Result<pb::ServerFrame> call(Link& link, pb::ClientFrame frame);
 

@@ -298,9 +298,32 @@ std::optional<DedupRecord> CommitState::remembered(std::span<const DedupKey> key
 }
 
 std::optional<Device> CommitState::device(const UserId& user, const DeviceId& device) {
-  if (const auto found = round_devices_.find(keys::device(user, device)); found != round_devices_.end())
-    return found->second;
-  return stored_->device(user, device);
+  const std::string key = keys::device(user, device);
+  if (const auto found = round_devices_.find(key); found != round_devices_.end()) return found->second;
+  if (const auto found = devices_.slots.find(key); found != devices_.slots.end()) {
+    devices_.recent.splice(devices_.recent.begin(), devices_.recent, found->second.place);
+    return found->second.value;
+  }
+  std::optional<Device> stored = stored_->device(user, device);
+  if (stored) {
+    devices_.recent.push_front(key);
+    devices_.slots.emplace(key, Cache<std::string, Device>::Slot{*stored, devices_.recent.begin()});
+  }
+  return stored;
+}
+
+void CommitState::keep_devices_of_round() {
+  // Only those that were asked for: most devices log in and then only listen.
+  for (auto& [key, device] : round_devices_) {
+    const auto found = devices_.slots.find(key);
+    if (found == devices_.slots.end()) continue;
+    if (device) {
+      found->second.value = std::move(*device);
+    } else {
+      devices_.recent.erase(found->second.place);
+      devices_.slots.erase(found);
+    }
+  }
 }
 
 std::vector<Device> CommitState::devices(const UserId& user) {
@@ -532,6 +555,11 @@ void CommitState::trim(Cache<Key, Value>& cache, std::size_t max) {
 }
 
 void CommitState::committed() {
+  keep_devices_of_round();
+  forget_round();
+}
+
+void CommitState::forget_round() {
   dirty_users_.clear();
   dirty_conversations_.clear();
   round_entries_.clear();
@@ -553,13 +581,15 @@ void CommitState::committed() {
   group_changed_ = false;
   trim(users_, options_.users_max);
   trim(lines_, options_.conversations_max);
+  trim(devices_, options_.devices_max);
   stored_.reset();
 }
 
 void CommitState::drop() {
   users_ = {};
   lines_ = {};
-  committed();
+  devices_ = {};
+  forget_round();
 }
 
 }  // namespace tidemark

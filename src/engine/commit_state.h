@@ -16,9 +16,10 @@
 
 namespace tidemark {
 
-/// How many users and conversations are kept in memory between rounds, and how many rows a user's block holds.
+/// How many users, devices and conversations are kept in memory between rounds, and how many rows a user's block holds.
 struct CommitStateOptions {
   std::size_t users_max = 200'000;
+  std::size_t devices_max = 20'000;  // those that send
   std::size_t conversations_max = 200'000;
   std::size_t block_rows = 8;
 };
@@ -103,11 +104,13 @@ class CommitState final : public View {
 
   UserSlot& load_user(const UserId& user);
   LineSlot& load_line(const ConversationId& id);
+  void keep_devices_of_round();
   void change_row(const Writes::ChangedRow& changed);
   std::shared_ptr<const Entry> changed_row(const ConversationId& id, Seq seq) const;
   void put_row(UserRecord& record, const UserId& user, const UserConversation& row);
   void put_object(const UserId& user, const std::string& name, std::optional<UserObject> object);
   void evict_rows(Batch& batch, const UserId& user, UserRecord& record);
+  void forget_round();
   template <typename Key, typename Value>
   static void trim(Cache<Key, Value>& cache, std::size_t max);
 
@@ -119,6 +122,7 @@ class CommitState final : public View {
   bool group_changed_ = false;
   Cache<UserId, UserRecord> users_;
   Cache<ConversationId, Line> lines_;
+  Cache<std::string, Device> devices_;  // by key, as stored: whatever a session sends, its device is looked at
   UserSlot unread_user_;  // stands for what a failed read should have given
   LineSlot unread_line_;
 

@@ -82,6 +82,12 @@ rocksdb::BlockBasedTableOptions block_options(const RocksShared& shared) {
   blocks.block_cache = shared.block_cache;
   blocks.cache_index_and_filter_blocks = true;  // so that the cache's size bounds them too
   blocks.cache_index_and_filter_blocks_with_high_priority = true;
+  // In pieces: the whole filter of a file of a million keys has no place in a shard of the cache, and every look-up
+  // would read it anew.
+  blocks.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  blocks.partition_filters = true;
+  blocks.metadata_block_size = 4u << 10;
+  blocks.pin_top_level_index_and_filter = true;
   blocks.pin_l0_filter_and_index_blocks_in_cache = true;
   blocks.checksum = rocksdb::kXXH3;
   blocks.format_version = 5;
