@@ -29,6 +29,8 @@ inline constexpr std::int64_t kMilli = 1'000'000;
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 /// How long a benchmark waits for what must come, in nanoseconds, before it gives up with an error.
 inline constexpr std::int64_t kPatienceNs = 60 * kSecond;
+/// The first part of a load, which is not measured.
+inline constexpr std::int64_t kWarmUpNs = kSecond;
 
 inline double as_ms(std::int64_t ns) {
   return static_cast<double>(ns) / 1e6;

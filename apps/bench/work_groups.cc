@@ -24,7 +24,6 @@ constexpr int kInFlightEach = 16;  // of each sender
 constexpr int kOpen = 8;           // devices that have the group open
 constexpr int kUnfocused = 32;     // devices in the foreground that have not
 constexpr int kShown = 200;
-constexpr std::int64_t kWarmUpNs = kSecond;
 constexpr double kLargeRatioTarget = 1.5;
 
 struct Found {

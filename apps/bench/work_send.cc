@@ -17,7 +17,6 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr std::int64_t kWarmUpNs = kSecond;
 constexpr std::int64_t kDrainNs = 30 * kSecond;
 constexpr double kRateTarget = 10'000;
 constexpr double kRawShareTarget = 30;

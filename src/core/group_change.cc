@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;
+constexpr std::int64_t kUntilMax = std::int64_t{1} << 53;
 
 bool changes_policy(const ChangeGroupCommand& command) {
   return command.add || command.send || command.join || command.newcomers;
@@ -96,7 +96,7 @@ Result<Decision> decide_mute_member(View& view, const MuteMemberCommand& command
   TM_TRY(check_right(*before, command.user, Right::mute));
   TM_ASSIGN(const Member member, member_named(view, *before, command.member));
   TM_TRY(check_outranks(*before, command.user, member, "user"));
-  if (command.until < 0 || command.until > kTimeMax)
+  if (command.until < 0 || command.until > kUntilMax)
     return fail(ErrorCode::OUT_OF_RANGE, "until", "A server time in milliseconds, or 0.");
   Draft draft(view, context);
   const std::int64_t now_ms = group_time(draft, command.conversation);

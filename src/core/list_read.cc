@@ -59,7 +59,7 @@ bool listed_below(const UserConversation& row, std::int64_t sort_time, const Con
   return std::tie(row.sort_time, row.conversation) < std::tie(sort_time, conversation);
 }
 
-constexpr Mark kNoEnd{std::numeric_limits<std::uint64_t>::max()};
+constexpr Mark kTop{std::numeric_limits<std::uint64_t>::max()};
 
 /// The greatest head mark of a row below the given place of the list. A binary search: in small conversations rows
 /// have the same order by head mark and by sort time.
@@ -99,7 +99,7 @@ Result<ConversationList> list_page(View& view, const CoreParams& params, const U
                                    std::int64_t below_sort_time, const ConversationId& below_conversation) {
   TM_ASSIGN(const std::uint32_t limit, limit_of(asked, params.page_default, params.page_max));
   const bool from_top = below_sort_time == 0;
-  const Mark from = from_top ? kNoEnd : first_mark_below(view, user, below_sort_time, below_conversation);
+  const Mark from = from_top ? kTop : first_mark_below(view, user, below_sort_time, below_conversation);
   std::vector<UserConversation> rows;
   const auto take = [&](const UserConversation& row) {
     if (!row.removed && (from_top || listed_below(row, below_sort_time, below_conversation))) rows.push_back(row);

@@ -98,17 +98,17 @@ struct Taken {
   std::uint64_t bytes = 0;
 };
 
-enum class Outcome : std::uint8_t { whole, part, no_room };
+enum class GapTaken : std::uint8_t { whole, part, no_room };
 
 /// Adds one conversation, from behind `resume` on.
-Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Taken& taken, SyncPage& page) {
+GapTaken add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Taken& taken, SyncPage& page) {
   const Gap gap = gap_of(run, row);
   const Seq from = std::max(gap.from, std::min(resume, gap.upper));
   const PageSize room{kMessagesMax, kMessagesMax - taken.messages, run.bytes - std::min(run.bytes, taken.bytes),
                       taken.messages == 0, run.params.inline_bytes};
   Rows rows = read_rows({run.view, run.query.user, row}, clipped(gap.ranges, from, gap.upper), Direction::up, room,
                         run.p0_round);
-  if (rows.more && rows.rows.empty()) return Outcome::no_room;
+  if (rows.more && rows.rows.empty()) return GapTaken::no_room;
 
   Change change = change_of(run.view, run.params, run.query.user, row);
   const Seq reached = rows.more ? rows.rows.back().seq : rows.too_new ? rows.too_new - 1 : gap.upper;
@@ -119,7 +119,7 @@ Outcome add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Tak
   taken.bytes += rows.bytes;
   change.messages = std::move(rows.rows);
   page.changes.push_back(std::move(change));
-  return rows.more ? Outcome::part : Outcome::whole;
+  return rows.more ? GapTaken::part : GapTaken::whole;
 }
 
 }  // namespace
@@ -135,9 +135,9 @@ SyncPage gap_page(const SyncRun& run) {
     page.resume_conversation = id;
     if (page.changes.size() == run.limit) return page;
     const Seq resume = id == run.query.resume_conversation ? run.query.resume_after : Seq(0);
-    const Outcome outcome = add_gap(run, *row, resume, taken, page);
-    if (outcome == Outcome::part) page.resume_after = page.changes.back().covers.to;
-    if (outcome != Outcome::whole) return page;
+    const GapTaken outcome = add_gap(run, *row, resume, taken, page);
+    if (outcome == GapTaken::part) page.resume_after = page.changes.back().covers.to;
+    if (outcome != GapTaken::whole) return page;
   }
   page.resume_conversation = ConversationId();
   page.objects = changed_objects(run, run.low, run.p0, std::numeric_limits<std::size_t>::max());

@@ -9,12 +9,12 @@
 namespace tidemark {
 namespace {
 
-constexpr Seq kNoEnd{std::numeric_limits<std::uint64_t>::max()};
+constexpr Seq kNoLeave{std::numeric_limits<std::uint64_t>::max()};
 
 /// What a period shows: from visible_from up to and including the own leave entry.
 Interval shown_by(const Period& period) {
   const Seq first = period.visible_from ? period.visible_from : Seq(1);
-  return {first - 1, period.leave ? period.leave : kNoEnd};
+  return {first - 1, period.leave ? period.leave : kNoLeave};
 }
 
 Intervals periods_of(const UserConversation& row) {
@@ -92,7 +92,7 @@ std::vector<Hidden> hidden_in(const Sight& sight, Seq after, Seq to) {
 }
 
 Seq lower_bound_of(const UserConversation& row) {
-  const Intervals shown = granted_in(row, Seq(0), kNoEnd);
+  const Intervals shown = granted_in(row, Seq(0), kNoLeave);
   return shown.empty() ? std::max(row.cleared, upper_bound_of(row, row.head_seq)) : shown.front().after;
 }
 

@@ -123,7 +123,7 @@ class CommitState final : public View {
   Cache<UserId, UserRecord> users_;
   Cache<ConversationId, Line> lines_;
   Cache<std::string, Device> devices_;  // by key, as stored: whatever a session sends, its device is looked at
-  UserSlot unread_user_;  // stands for what a failed read should have given
+  UserSlot unread_user_;                // stands for what a failed read should have given
   LineSlot unread_line_;
 
   // This round's writes, in the order of their first touch where the order can be seen.

@@ -36,10 +36,6 @@ Result<void> check_device(const DeviceId& device, ErrorCode code, std::string fi
   return fail(code, std::move(field), "A device id has 1 to 64 bytes of UTF-8 without control characters.");
 }
 
-std::unexpected<Error> bad_token(std::string why) {
-  return fail(ErrorCode::BAD_TOKEN, "token", std::move(why));
-}
-
 /// What the claims of our own must hold.
 Result<Principal> principal_of(Claims claims, TokenKind kind) {
   Principal principal{.user = UserId(std::move(claims.sub)),

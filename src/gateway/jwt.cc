@@ -20,10 +20,6 @@ constexpr std::size_t kAudiencesMax = 32;
 constexpr std::size_t kDepthMax = 16;
 constexpr double kSecondsMax = 253'402'300'799.0;  // the end of the year 9999
 
-std::unexpected<Error> bad_token(std::string why) {
-  return fail(ErrorCode::BAD_TOKEN, "token", std::move(why));
-}
-
 struct Parts {
   std::string_view header;
   std::string_view payload;
@@ -198,6 +194,10 @@ std::string payload_of(const Claims& claims) {
 }
 
 }  // namespace
+
+std::unexpected<Error> bad_token(std::string why) {
+  return fail(ErrorCode::BAD_TOKEN, "token", std::move(why));
+}
 
 Result<Claims> verify_jwt(std::string_view token, const JwtKeySet& keys, const JwtRules& rules, std::int64_t now_ms) {
   if (token.empty()) return bad_token("There is none.");

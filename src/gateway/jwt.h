@@ -40,6 +40,9 @@ struct JwtRules {
   std::int64_t leeway_ms = 0;  // how far clocks may be apart, for exp, nbf and iat
 };
 
+/// BAD_TOKEN with field "token" and this detail.
+std::unexpected<Error> bad_token(std::string why);
+
 /// The claims of a good token. Good means: at most kTokenBytes; three strict base64url parts; a header whose alg is the
 /// one of the key that `keys` selects, without crit; a right signature (checked before the payload is read); a payload
 /// that is one JSON object with no claim twice and every known claim of its type; sub, aud, exp and iat there; audience

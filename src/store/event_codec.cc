@@ -48,7 +48,7 @@ std::string notified_user(const UserId& user) {
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kEventVersion = 1;
 
 std::unexpected<Error> damaged() {
   return fail(ErrorCode::INTERNAL, "", "A stored event cannot be read.");
@@ -58,7 +58,7 @@ std::unexpected<Error> damaged() {
 //          varint(seq) string(user) string(device) varint(generation) varint(lost)
 void put(ByteWriter& out, const WaitingEvent& waiting) {
   const Event& event = waiting.event;
-  out.u8(kVersion);
+  out.u8(kEventVersion);
   out.u8(static_cast<std::uint8_t>(event.kind));
   out.svarint(event.at);
   out.varint(waiting.name.epoch);
@@ -76,7 +76,7 @@ Result<WaitingEvent> get(ByteReader& in, EventPlace place) {
   WaitingEvent waiting;
   waiting.place = place;
   Event& event = waiting.event;
-  if (in.u8() != kVersion) return damaged();
+  if (in.u8() != kEventVersion) return damaged();
   event.kind = static_cast<EventKind>(in.u8());
   event.at = in.svarint();
   waiting.name.epoch = static_cast<std::uint32_t>(in.varint());
@@ -151,7 +151,7 @@ Result<LostEvents> decode_lost_events(std::string_view bytes) {
 std::string encode(const NotifyingMessage& message) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.u8(kVersion);
+  out.u8(kEventVersion);
   out.svarint(message.at);
   out.string(message.conversation.value);
   out.varint(message.seq.value);
@@ -160,7 +160,7 @@ std::string encode(const NotifyingMessage& message) {
 
 Result<NotifyingMessage> decode_notifying_message(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.u8() != kVersion) return damaged();
+  if (in.u8() != kEventVersion) return damaged();
   NotifyingMessage message;
   message.at = in.svarint();
   message.conversation = ConversationId(in.string());
@@ -173,7 +173,7 @@ Result<NotifyingMessage> decode_notifying_message(std::string_view bytes) {
 std::string encode(const NotifiedUser& notified) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.u8(kVersion);
+  out.u8(kEventVersion);
   out.varint(notified.mark.value);
   out.varint(notified.shown.size());
   for (const auto& [conversation, seq] : notified.shown) {
@@ -185,7 +185,7 @@ std::string encode(const NotifiedUser& notified) {
 
 Result<NotifiedUser> decode_notified_user(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.u8() != kVersion) return damaged();
+  if (in.u8() != kEventVersion) return damaged();
   NotifiedUser notified;
   notified.mark = Mark(in.varint());
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-std::size_t bytes_of(const std::vector<Entry>& entries) {
+std::size_t size_of(const std::vector<Entry>& entries) {
   std::size_t bytes = sizeof(Entry);
   for (const Entry& entry : entries) bytes += sizeof(Entry) + bytes_of_row(entry);
   return bytes;
@@ -39,7 +39,7 @@ PageCache::Page PageCache::find(const Key& key, const State& state) {
 }
 
 void PageCache::keep(const Key& key, const State& state, Page page) {
-  const std::size_t bytes = bytes_of(*page);
+  const std::size_t bytes = size_of(*page);
   const std::lock_guard lock(mutex_);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     if (found->second->state > state) return;

@@ -24,40 +24,40 @@ constexpr ErrorCode kCodes[] = {
 };
 
 /// Writes JSON in order; sees to commas and quotes.
-class Writer {
+class ApiWriter {
  public:
-  Writer& open(char bracket) {
+  ApiWriter& open(char bracket) {
     separate();
     out_ += bracket;
     fresh_ = true;
     return *this;
   }
-  Writer& close(char bracket) {
+  ApiWriter& close(char bracket) {
     out_ += bracket;
     fresh_ = false;
     return *this;
   }
-  Writer& key(std::string_view name) {
+  ApiWriter& key(std::string_view name) {
     separate();
     write_json_string(name, out_);
     out_ += ':';
     fresh_ = true;
     return *this;
   }
-  Writer& text(std::string_view value) {
+  ApiWriter& text(std::string_view value) {
     separate();
     write_json_string(value, out_);
     return *this;
   }
   /// A value that is JSON already.
-  Writer& raw(std::string_view json) {
+  ApiWriter& raw(std::string_view json) {
     separate();
     out_ += json;
     return *this;
   }
-  Writer& pair(std::string_view name, std::string_view value) { return key(name).text(value); }
-  Writer& pair_if(std::string_view name, std::string_view value) { return value.empty() ? *this : pair(name, value); }
-  Writer& ref(std::string_view kind, std::string_view name) {
+  ApiWriter& pair(std::string_view name, std::string_view value) { return key(name).text(value); }
+  ApiWriter& pair_if(std::string_view name, std::string_view value) { return value.empty() ? *this : pair(name, value); }
+  ApiWriter& ref(std::string_view kind, std::string_view name) {
     return open('{').pair("$ref", fmt::format("#/components/{}/{}", kind, name)).close('}');
   }
   std::string take() { return std::move(out_); }
@@ -111,7 +111,7 @@ struct Reach {
   }
 };
 
-void write_plain_type(Writer& out, const FieldPlan& field) {
+void write_plain_type(ApiWriter& out, const FieldPlan& field) {
   switch (field.kind) {
     case ValueKind::u32:
       out.pair("type", "integer").pair("format", "int64").key("minimum").raw("0").key("maximum").raw("4294967295");
@@ -143,7 +143,7 @@ std::string_view component_of(const MessagePlan& owner, const FieldPlan& field) 
   return owner.name == "Error" && field.name == "code" ? "ErrorCode" : "";
 }
 
-void write_property(Writer& out, const MessagePlan& owner, const FieldPlan& field) {
+void write_property(ApiWriter& out, const MessagePlan& owner, const FieldPlan& field) {
   const std::string_view component = component_of(owner, field);
   out.open('{').pair_if("description", sentence_for(fmt::format("{}.{}", owner.name, field.name)));
   if (field.repeated) {
@@ -164,7 +164,7 @@ void write_property(Writer& out, const MessagePlan& owner, const FieldPlan& fiel
   out.close('}');
 }
 
-void write_schema(Writer& out, const MessagePlan& plan, const Reach& reach) {
+void write_schema(ApiWriter& out, const MessagePlan& plan, const Reach& reach) {
   const bool asked = reach.requests.contains(plan.name);
   const bool answered = reach.answers.contains(plan.name);
   out.key(plan.name).open('{').pair("type", "object").pair_if("description", sentence_for(plan.name));
@@ -184,13 +184,13 @@ void write_schema(Writer& out, const MessagePlan& plan, const Reach& reach) {
   out.close('}');
 }
 
-void write_enum(Writer& out, const EnumPlan& plan) {
+void write_enum(ApiWriter& out, const EnumPlan& plan) {
   out.open('{').pair("type", "string").key("enum").open('[');
   for (const auto& [number, word] : plan.words) out.text(word);
   out.close(']').close('}');
 }
 
-void write_error_codes(Writer& out) {
+void write_error_codes(ApiWriter& out) {
   out.key("ErrorCode").open('{').pair("type", "string");
   out.pair("description", "Codes are stable; new ones may be added. x-codes tells status and sentence of each.");
   out.key("enum").open('[');
@@ -212,7 +212,7 @@ std::set<int> error_statuses() {
   return statuses;
 }
 
-void write_error_responses(Writer& out) {
+void write_error_responses(ApiWriter& out) {
   out.key("responses").open('{');
   for (int status : error_statuses()) {
     std::string codes;
@@ -234,7 +234,7 @@ void write_error_responses(Writer& out) {
   out.close('}');
 }
 
-void write_components(Writer& out) {
+void write_components(ApiWriter& out) {
   const Reach reach;
   std::set<const EnumPlan*> enums;
   out.key("components").open('{').key("schemas").open('{');
@@ -262,7 +262,7 @@ void write_components(Writer& out) {
   out.close('}').close('}');
 }
 
-void write_parameter(Writer& out, const Route& route, const RouteParam& param, bool in_path) {
+void write_parameter(ApiWriter& out, const Route& route, const RouteParam& param, bool in_path) {
   out.open('{').pair("name", param.name).pair("in", in_path ? "path" : "query");
   out.pair("description", param.description);
   if (in_path) out.key("required").raw("true");
@@ -289,7 +289,7 @@ void write_parameter(Writer& out, const Route& route, const RouteParam& param, b
   out.close('}').close('}');
 }
 
-void write_success(Writer& out, const Route& route, int status, std::string_view description) {
+void write_success(ApiWriter& out, const Route& route, int status, std::string_view description) {
   out.key(fmt::to_string(status)).open('{').pair("description", description);
   out.key("content").open('{').key(route.response_type).open('{').key("schema");
   if (route.response.empty())
@@ -303,7 +303,7 @@ std::string_view auth_name(RouteAuth auth) {
   return auth == RouteAuth::admin ? "admin" : "user";
 }
 
-void write_operation(Writer& out, const Route& route) {
+void write_operation(ApiWriter& out, const Route& route) {
   std::string method(route.method);
   for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
   out.key(method).open('{').pair("operationId", route.operation_id).pair("summary", route.summary);
@@ -330,7 +330,7 @@ void write_operation(Writer& out, const Route& route) {
   out.close('}').close('}');
 }
 
-void write_paths(Writer& out) {
+void write_paths(ApiWriter& out) {
   std::vector<std::string_view> paths;  // in the order of the table
   for (const Route& route : routes())
     if (std::ranges::find(paths, route.path) == paths.end()) paths.push_back(route.path);
@@ -344,12 +344,12 @@ void write_paths(Writer& out) {
   out.close('}');
 }
 
-void write_content(Writer& out, std::string_view schema) {
+void write_content(ApiWriter& out, std::string_view schema) {
   out.key("content").open('{').key("application/json").open('{').key("schema").ref("schemas", schema);
   out.close('}').close('}');
 }
 
-void write_webhooks(Writer& out) {
+void write_webhooks(ApiWriter& out) {
   out.key("x-webhooks").open('{');
   for (const Webhook& hook : kWebhooks) {
     out.key(hook.name).open('{').key("post").open('{').pair("summary", hook.summary).key("parameters").open('[');
@@ -374,7 +374,7 @@ void write_webhooks(Writer& out) {
 }  // namespace
 
 std::string openapi_json(const OpenapiInfo& info) {
-  Writer out;
+  ApiWriter out;
   out.open('{').pair("openapi", "3.0.3").key("info").open('{').pair("title", "Tidemark").pair("version", info.version);
   out.pair("description",
            "The HTTP operations of Tidemark, the sync engine of a chat application. Times are milliseconds since "

@@ -27,9 +27,9 @@ std::string base64(std::span<const unsigned char> bytes) {
 
 /// 22 characters of base64 and "==": sixteen bytes.
 bool valid_key(std::string_view key) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   return key.size() == kKeyChars && key.ends_with("==") &&
-         key.substr(0, kKeyChars - 2).find_first_not_of(kAlphabet) == std::string_view::npos;
+         key.substr(0, kKeyChars - 2).find_first_not_of(kBase64) == std::string_view::npos;
 }
 
 std::string joined(std::span<const std::string_view> names, std::string_view separator) {

@@ -9,10 +9,6 @@
 namespace tidemark::replica {
 namespace {
 
-Seq head_of(const Change& object) {
-  return std::max(object.head_seq, object.touch_seq);
-}
-
 /// Of a large group, whose head moves without its mark: newer by one of them, older by the other.
 bool differs_both_ways(const Change& held, const Change& told) {
   if (!held.large && !told.large) return false;

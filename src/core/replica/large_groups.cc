@@ -5,16 +5,13 @@
 
 #include "core/conversation_id.h"
 #include "core/large_group.h"
+#include "core/replica/objects.h"
 
 namespace tidemark::replica {
 namespace {
 
 bool counts(const ConversationState& state) {
   return state.object.large && !state.object.removed && !state.stale;
-}
-
-Seq head_of(const Change& object) {
-  return std::max(object.head_seq, object.touch_seq);
 }
 
 }  // namespace

@@ -64,6 +64,10 @@ Change blank_object(const ConversationId& id, const UserId& me) {
   return object;
 }
 
+Seq head_of(const Change& object) {
+  return std::max(object.head_seq, object.touch_seq);
+}
+
 Seq unread_floor(const Change& object) {
   Seq floor = std::max(object.read, object.cleared);
   if (!object.periods.empty() && !object.periods.back().leave) floor = std::max(floor, object.periods.back().join);

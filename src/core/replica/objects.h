@@ -21,6 +21,9 @@ RowNote note_of(const Entry& entry, const UserId& me);
 /// What a device can say of a conversation before its server has said anything.
 Change blank_object(const ConversationId& id, const UserId& me);
 
+/// The last seq that says anything of the conversation: of an entry or of a change to one.
+Seq head_of(const Change& object);
+
 /// Nothing at or below is unread: the read pointer, the clear floor, the start of the present membership.
 Seq unread_floor(const Change& object);
 

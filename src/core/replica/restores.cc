@@ -10,7 +10,7 @@ namespace tidemark::replica {
 namespace {
 
 constexpr std::size_t kLinesAPage = 200;
-constexpr Seq kNoEnd{std::numeric_limits<std::uint64_t>::max()};
+constexpr Seq kEndless{std::numeric_limits<std::uint64_t>::max()};
 
 /// The server tells everything again.
 void expect_anew(Held& held) {
@@ -101,7 +101,7 @@ void Conversations::on_jumps(const JumpsAnswer& answer) {
     Coverage found = from_the_start ? std::exchange(held.state.lost, {}) : Coverage();
     const ConversationState before = held.state;
     for (const Jump& jump : line.jumps) apply_jump(held, jump);
-    if (!line.known) apply_jump(held, {answer.epoch, Seq(0), kNoEnd});
+    if (!line.known) apply_jump(held, {answer.epoch, Seq(0), kEndless});
     held.state.forgotten = !line.known;
     if (from_the_start) {  // these are of the present epoch by now
       held.state.local_read = before.local_read;

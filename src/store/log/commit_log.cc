@@ -1,0 +1,287 @@
+#include "store/log/commit_log.h"
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+constexpr std::string_view kMagic("tidemark log 1\n\0", 16);
+const std::string kSpare = "spare";  // made by prepare()
+const std::string kBegun = "begun";  // made by the writer
+constexpr std::size_t kNumberBytes = 8;
+constexpr std::size_t kHeaderBytes = 16 + 5 * kNumberBytes;
+constexpr std::size_t kRecordHead = 3 * kNumberBytes;
+
+std::uint64_t number_at(std::string_view bytes, std::size_t place) {
+  std::uint64_t number = 0;
+  for (std::size_t i = kNumberBytes; i-- > 0;) number = number << 8 | static_cast<std::uint8_t>(bytes[place + i]);
+  return number;
+}
+
+void put_number(std::string& bytes, std::size_t place, std::uint64_t number) {
+  for (std::size_t i = 0; i < kNumberBytes; ++i) bytes[place + i] = static_cast<char>(number >> (8 * i));
+}
+
+std::size_t padded(std::size_t bytes) {
+  return (bytes + 7) & ~std::size_t{7};
+}
+
+/// Of a header or record at `place` of a segment: its numbers before the checksum, and what follows that.
+std::uint64_t checksum_of(std::uint64_t id, std::uint64_t segment, std::uint64_t place, std::string_view before,
+                          std::string_view after) {
+  std::string where(2 * kNumberBytes, '\0');
+  put_number(where, 0, segment);
+  put_number(where, kNumberBytes, place);
+  const XXH64_hash_t seed = XXH3_64bits_withSeed(before.data(), before.size(), id);
+  return XXH3_64bits_withSeed(after.data(), after.size(), XXH3_64bits_withSeed(where.data(), where.size(), seed));
+}
+
+std::string name_of(std::uint64_t segment) {
+  return fmt::format("log-{:016x}", segment);
+}
+
+std::optional<std::uint64_t> segment_named(std::string_view name) {
+  if (!name.starts_with("log-") || name.size() != 20) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 4, end, number, 16);
+  if (error != std::errc() || stop != end || name_of(number) != name) return std::nullopt;
+  return number;
+}
+
+struct Header {
+  std::uint64_t id = 0;
+  std::uint64_t segment = 0;
+  std::uint64_t first = 0;
+  std::uint64_t end_before = 0;
+};
+
+std::string encode(const Header& header) {
+  std::string bytes(kMagic);
+  bytes.resize(kHeaderBytes);
+  put_number(bytes, 16, header.id);
+  put_number(bytes, 24, header.segment);
+  put_number(bytes, 32, header.first);
+  put_number(bytes, 40, header.end_before);
+  put_number(bytes, 48, checksum_of(header.id, header.segment, 0, std::string_view(bytes).substr(0, 48), {}));
+  return bytes;
+}
+
+std::optional<Header> decode_header(std::string_view bytes) {
+  if (bytes.size() < kHeaderBytes || !bytes.starts_with(kMagic)) return std::nullopt;
+  const Header header{.id = number_at(bytes, 16),
+                      .segment = number_at(bytes, 24),
+                      .first = number_at(bytes, 32),
+                      .end_before = number_at(bytes, 40)};
+  if (encode(header) != bytes.substr(0, kHeaderBytes)) return std::nullopt;
+  return header;
+}
+
+struct Record {
+  std::uint64_t number = 0;
+  std::string_view payload;
+  std::size_t end = 0;
+};
+
+/// The record that begins at this place, if a whole one does.
+std::optional<Record> record_at(const Header& header, std::string_view bytes, std::size_t place) {
+  if (place > bytes.size() || bytes.size() - place < kRecordHead) return std::nullopt;
+  const std::uint64_t size = number_at(bytes, place);
+  if (size > bytes.size() - place - kRecordHead) return std::nullopt;
+  Record record{.number = number_at(bytes, place + 8),
+                .payload = bytes.substr(place + kRecordHead, size),
+                .end = place + padded(kRecordHead + size)};
+  if (record.number == 0 || record.number < header.first) return std::nullopt;
+  const std::uint64_t sum = checksum_of(header.id, header.segment, place, bytes.substr(place, 16), record.payload);
+  if (sum != number_at(bytes, place + 16)) return std::nullopt;
+  return record;
+}
+
+/// Does any whole record begin at or behind this place?
+bool any_record_behind(const Header& header, std::string_view bytes, std::size_t place) {
+  for (; place < bytes.size(); place += 8)
+    if (record_at(header, bytes, place)) return true;
+  return false;
+}
+
+std::unexpected<Error> damaged(const LogFiles& files, const std::string& name, std::uint64_t place,
+                               std::string_view what) {
+  return fail(ErrorCode::INTERNAL, {},
+              fmt::format("the commit log {}/{} is damaged at byte {}: {}; put a backup back with `tidemark restore`",
+                          files.place(), name, place, what));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOptions options, std::uint64_t fresh_id,
+                                                   std::uint64_t known, const Visit& visit) {
+  std::unique_ptr<CommitLog> log(new CommitLog(files, options, fresh_id));
+  TM_ASSIGN(const std::vector<std::string> all, files.list());
+  std::vector<std::string> names;
+  std::vector<std::string> useless;
+  for (const std::string& name : all) {
+    const std::optional<std::uint64_t> number = segment_named(name);
+    // Segments go in order, the oldest first; one that came back after a crash is behind a gap.
+    if (number && !names.empty() && *number != *segment_named(names.back()) + 1)
+      std::ranges::move(std::exchange(names, {}), std::back_inserter(useless));
+    if (number) names.push_back(name);
+    if (name == kSpare || name == kBegun) useless.push_back(name);
+  }
+  TM_ASSIGN(const Newest newest, log->read_all(names, known, visit));
+  for (const std::string& name : useless) TM_TRY(files.remove(name));
+  if (newest.place == 0) return log;
+  --log->last_;
+  log->segments_.back().end = newest.place;
+  TM_TRY(log->append(newest.payload));
+  return log;
+}
+
+Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& names, std::uint64_t known,
+                                              const Visit& visit) {
+  Newest newest;
+  std::string bytes;
+  std::optional<Header> header;
+  const auto read = [&](const std::string& name) -> Result<void> {
+    TM_ASSIGN(bytes, files_.read(name));
+    header = decode_header(bytes);
+    if (!header || header->segment != *segment_named(name)) return damaged(files_, name, 0, "it has no valid header");
+    return {};
+  };
+  if (!names.empty()) {
+    TM_TRY(read(names.front()));
+    id_ = header->id;
+    if (header->first > known + 1) return damaged(files_, names.front(), 0, "records before its first one are missing");
+    last_ = header->first - 1;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    const std::string here = std::move(bytes);
+    const Header mine = *header;
+    const bool is_newest = i + 1 == names.size();
+    // Of all but the newest the next one's header tells where the records end.
+    std::size_t end = here.size();
+    if (!is_newest) {
+      TM_TRY(read(names[i + 1]));
+      if (header->id != id_) return damaged(files_, names[i + 1], 0, "it is of another log");
+      if (header->end_before > end) return damaged(files_, name, end, "it was cut short");
+      end = header->end_before;
+    }
+    const std::string_view records = std::string_view(here).substr(0, end);
+    std::size_t place = kHeaderBytes;
+    std::size_t last_place = 0;
+    std::optional<Record> record;
+    while (place < end && (record = record_at(mine, records, place)) && record->number == last_ + 1) {
+      if (record->number > known) TM_TRY(visit(record->number, record->payload));
+      last_ = record->number;
+      last_place = std::exchange(place, record->end);
+      if (is_newest) newest.payload = record->payload;
+    }
+    if (!is_newest && (place != end || header->first != last_ + 1))
+      return damaged(files_, name, place, "a record is not what was written");
+    if (is_newest && any_record_behind(mine, records, place))
+      return damaged(files_, name, place, "a record is not what was written, and others follow it");
+    newest.place = last_place;
+    segments_.push_back({.number = mine.segment, .first = mine.first, .end = place});
+  }
+  if (last_ < known)
+    return fail(ErrorCode::INTERNAL, {},
+                fmt::format("the commit log in {} ends with record {}, but {} was in it; put a backup back with "
+                            "`tidemark restore`",
+                            files_.place(), last_, known));
+  return newest;
+}
+
+std::string CommitLog::record_of(std::uint64_t segment, std::uint64_t place, std::uint64_t number,
+                                 std::string_view payload) const {
+  std::string record(kRecordHead, '\0');
+  put_number(record, 0, payload.size());
+  put_number(record, 8, number);
+  put_number(record, 16, checksum_of(id_, segment, place, std::string_view(record).substr(0, 16), payload));
+  record.append(payload).resize(padded(kRecordHead + payload.size()), '\0');
+  return record;
+}
+
+Result<void> CommitLog::append(std::string_view payload) {
+  if (failed_) return fail(ErrorCode::RETRY_LATER, {}, "the commit log failed and has not been taken up again");
+  failed_ = true;
+  // The newest segment is changed by this thread alone.
+  const Segment segment = segments_.empty() ? Segment{} : segments_.back();
+  const std::size_t bytes = padded(kRecordHead + payload.size());
+  if (file_ && bytes <= size_ - segment.end) {
+    TM_TRY(file_->write(segment.end, record_of(segment.number, segment.end, last_ + 1, payload)));
+    TM_TRY(file_->sync());
+    const std::lock_guard lock(mutex_);
+    segments_.back().end += bytes;
+  } else {
+    TM_TRY(begin_segment(segment.end, record_of(segment.number + 1, kHeaderBytes, last_ + 1, payload)));
+  }
+  ++last_;
+  failed_ = false;
+  return {};
+}
+
+Result<void> CommitLog::go_on() {
+  if (!failed_) return {};
+  TM_TRY(begin_segment(segments_.empty() ? 0 : segments_.back().end, {}));
+  failed_ = false;
+  return {};
+}
+
+Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::string& record) {
+  Segment made{.number = 1, .first = last_ + 1, .end = kHeaderBytes + record.size()};
+  std::unique_ptr<LogFile> file;
+  std::string name = kSpare;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!segments_.empty()) made.number = segments_.back().number + 1;
+    if (made.end <= options_.segment_bytes) file = std::move(spare_);
+  }
+  size_ = std::max(made.end, options_.segment_bytes);
+  if (!file) {
+    name = kBegun;
+    TM_ASSIGN(file, files_.create(name, size_));
+  }
+  TM_TRY(file->write(
+      0, encode({.id = id_, .segment = made.number, .first = made.first, .end_before = end_before}) + record));
+  TM_TRY(file->sync());
+  TM_TRY(files_.rename(name, name_of(made.number)));
+  // What was reserved behind the last record of the segment before is of no use; that it goes is no condition.
+  if (made.number > 1) (void)files_.truncate(name_of(made.number - 1), end_before);
+  file_ = std::move(file);
+  const std::lock_guard lock(mutex_);
+  segments_.push_back(made);
+  return {};
+}
+
+Result<void> CommitLog::prepare() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (spare_) return {};
+  }
+  TM_ASSIGN(auto made, files_.create(kSpare, options_.segment_bytes));
+  const std::lock_guard lock(mutex_);
+  spare_ = std::move(made);
+  return {};
+}
+
+Result<void> CommitLog::drop_below(std::uint64_t number) {
+  std::vector<Segment> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    while (segments_.size() > 1 && segments_[1].first <= number + 1) {
+      gone.push_back(segments_.front());
+      segments_.erase(segments_.begin());
+    }
+  }
+  for (const Segment& segment : gone) TM_TRY(files_.remove(name_of(segment.number)));
+  return {};
+}
+
+}  // namespace tidemark

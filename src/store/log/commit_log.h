@@ -1,0 +1,96 @@
+// The commit log: what was committed, one checksummed record after the other, in numbered segment files. A record is
+// durable when append() returns. The log knows nothing of what a record holds.
+//
+//   log-<number, 16 hex digits>   a segment; numbers are consecutive
+//   spare, begun                  segments that are not yet part of the log
+//
+//   segment := header record* zeros
+//   header  := "tidemark log 1\n" 0x00 · log id · segment's number · number of its first record
+//              · where the records of the segment before it end, 0 in the first · checksum           u64 each
+//   record  := size of payload · number · checksum: u64 each · payload · zeros up to a multiple of 8
+//   numbers are little-endian; a checksum is XXH3 of 64 bits, seeded with the log's id, over the segment's number, the
+//   place in the segment and all else of the header or record
+//
+// Why a crash and damage can be told apart: a record is synced before the next is begun, and a segment before its
+// successor gets its name, so a crash can spoil the last record alone. A record that fails its checksum is dropped as
+// half written only if it is in the newest segment and none follows it; anything else is damage, and the log does not
+// open. A segment is not written to again after an opening or a failure: its successor's header says where its records
+// end, and whatever lies behind that place never counts. An opening writes the newest record once more, into a segment
+// of its own: nothing tells whether it was synced when the process died, and a system that failed to write a page may
+// show it and never write it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "store/log/log_files.h"
+
+namespace tidemark {
+
+struct CommitLogOptions {
+  std::uint64_t segment_bytes = 64u << 20;  // a larger record gets a larger segment
+};
+
+/// One writer; prepare() and drop_below() may be called by another thread meanwhile.
+class CommitLog {
+ public:
+  /// Called for each record in turn; the view dies with the call. A failure ends the opening with it.
+  using Visit = std::function<Result<void>(std::uint64_t number, std::string_view payload)>;
+
+  /// Opens the log, or makes one whose id is `fresh_id` (random: it keeps foreign bytes from passing as records), and
+  /// gives every record above `known` to `visit`. INTERNAL that names file and place when records above `known` are
+  /// missing or damaged.
+  static Result<std::unique_ptr<CommitLog>> open(LogFiles& files, CommitLogOptions options, std::uint64_t fresh_id,
+                                                 std::uint64_t known, const Visit& visit);
+
+  /// The number of the last record; the first is 1.
+  std::uint64_t last() const { return last_; }
+  /// Adds a record and returns when it is durable; its number is last(). After a failure the record is not part of the
+  /// log, and every later append fails, until go_on() succeeded.
+  Result<void> append(std::string_view payload);
+  /// After a failure: begins a new segment behind the last good record, so that what failed is not there, also after a
+  /// crash. Does nothing when all is well.
+  Result<void> go_on();
+  /// Makes the next segment's file if there is none, so that append() need not wait for it. Any thread.
+  Result<void> prepare();
+  /// Removes segments that hold no record above `number`; never the newest. Any thread.
+  Result<void> drop_below(std::uint64_t number);
+
+ private:
+  struct Segment {
+    std::uint64_t number = 0;
+    std::uint64_t first = 1;  // the number of its first record
+    std::uint64_t end = 0;    // where its records end
+  };
+  CommitLog(LogFiles& files, CommitLogOptions options, std::uint64_t id) : files_(files), options_(options), id_(id) {}
+
+  struct Newest {
+    std::uint64_t place = 0;  // of the last record; 0: the newest segment has none
+    std::string payload;
+  };
+  Result<Newest> read_all(const std::vector<std::string>& names, std::uint64_t known, const Visit& visit);
+  Result<void> begin_segment(std::uint64_t end_before, const std::string& record);
+  std::string record_of(std::uint64_t segment, std::uint64_t place, std::uint64_t number,
+                        std::string_view payload) const;
+
+  LogFiles& files_;
+  const CommitLogOptions options_;
+  std::uint64_t id_;
+  std::uint64_t last_ = 0;
+  std::unique_ptr<LogFile> file_;  // of the newest segment; none: a new one has to be begun
+  std::uint64_t size_ = 0;         // of that file
+  bool failed_ = false;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<Segment> segments_;
+  std::unique_ptr<LogFile> spare_;
+};
+
+}  // namespace tidemark
