@@ -1,5 +1,7 @@
 #include "store/keys.h"
 
+#include <optional>
+
 #include "base/check.h"
 #include "base/codec.h"
 #include "core/conversation_id.h"
@@ -248,6 +250,57 @@ std::string after_prefix(std::string prefix) {
   TM_CHECK(!prefix.empty(), "a prefix of 0xff bytes has no successor");
   prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
   return prefix;
+}
+
+namespace {
+
+constexpr std::size_t kNameMax = 64;
+
+/// Where the name that begins at `place` ends; nothing when it is cut off.
+std::optional<std::size_t> after_name(std::string_view key, std::size_t place) {
+  if (place >= key.size()) return std::nullopt;
+  const auto size = static_cast<std::uint8_t>(key[place]);
+  if (size > kNameMax || key.size() - place - 1 < size) return std::nullopt;
+  return place + 1 + size;
+}
+
+std::optional<std::size_t> after_conversation(std::string_view key, std::size_t place) {
+  if (place >= key.size()) return std::nullopt;
+  if (key[place] == 2) return key.size() - place < 9 ? std::nullopt : std::optional(place + 9);
+  if (key[place] != 1) return std::nullopt;
+  const auto first = after_name(key, place + 1);
+  return first ? after_name(key, *first) : std::nullopt;
+}
+
+std::optional<std::size_t> after_owner(Table table, std::string_view key) {
+  const auto fixed = [&](std::size_t bytes) { return key.size() < bytes ? std::nullopt : std::optional(bytes); };
+  const bool special = !key.empty() && key[0] == 0;
+  switch (table) {
+    case Table::meta:
+      return 0;
+    case Table::entries:
+    case Table::conversations:
+      return after_conversation(key, 0);
+    case Table::touches:
+      return after_conversation(key, !key.empty() && key[0] == 3 ? 1 : 0);
+    case Table::users:
+      return after_name(key, 0);
+    case Table::objects:
+      return special ? fixed(5) : after_name(key, 0);  // an hour of what was taken away
+    case Table::dedup:
+      return fixed(5);  // an hour has far more than anybody else: by the first byte of the digest
+    case Table::devices:
+      return special ? std::nullopt : after_name(key, 0);
+    case Table::events:
+      return fixed(1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::size_t owner_bytes(Table table, std::string_view key) {
+  return after_owner(table, key).value_or(key.size() + 1);
 }
 
 }  // namespace tidemark::keys

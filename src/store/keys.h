@@ -48,6 +48,7 @@
 
 #include "base/ids.h"
 #include "core/view.h"
+#include "store/warm.h"
 
 namespace tidemark::keys {
 
@@ -94,6 +95,9 @@ std::string devices(const UserId& user);  // prefix of all of them
 std::string push_token(std::string_view token);
 std::string mutations(const UserId& user, const DeviceId& device, const InstallId& install);
 std::string installs(const UserId& user, const DeviceId& device);  // prefix of all installs of a device
+/// How many of a key's first bytes say whose it is, a user's or a conversation's: keys of one owner lie together. More
+/// than it has when it is cut off or begins as none here does.
+std::size_t owner_bytes(Table table, std::string_view key);
 /// The first key after all that begin with `prefix`.
 std::string after_prefix(std::string prefix);
 

@@ -211,8 +211,7 @@ std::string CommitLog::record_of(std::uint64_t segment, std::uint64_t place, std
 Result<void> CommitLog::append(std::string_view payload) {
   if (failed_) return fail(ErrorCode::RETRY_LATER, {}, "the commit log failed and has not been taken up again");
   failed_ = true;
-  // The newest segment is changed by this thread alone.
-  const Segment segment = segments_.empty() ? Segment{} : segments_.back();
+  const Segment segment = newest();
   const std::size_t bytes = padded(kRecordHead + payload.size());
   if (file_ && bytes <= size_ - segment.end) {
     TM_TRY(file_->write(segment.end, record_of(segment.number, segment.end, last_ + 1, payload)));
@@ -227,9 +226,20 @@ Result<void> CommitLog::append(std::string_view payload) {
   return {};
 }
 
+/// All zero before there is one. This thread alone changes it.
+CommitLog::Segment CommitLog::newest() const {
+  const std::lock_guard lock(mutex_);
+  return segments_.empty() ? Segment{.number = 0, .first = 0, .end = 0} : segments_.back();
+}
+
+void CommitLog::close() {
+  if (!failed_ && file_ && size_ - newest().end >= kRecordHead) (void)append({});
+  failed_ = true;
+}
+
 Result<void> CommitLog::go_on() {
   if (!failed_) return {};
-  TM_TRY(begin_segment(segments_.empty() ? 0 : segments_.back().end, {}));
+  TM_TRY(begin_segment(newest().end, {}));
   failed_ = false;
   return {};
 }

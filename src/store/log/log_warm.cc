@@ -1,0 +1,392 @@
+#include "store/log/log_warm.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/log.h"
+
+namespace tidemark {
+namespace {
+
+/// In the sorted store's table meta; nobody who reads through a snapshot sees it.
+constexpr std::string_view kMarker(
+    "\xff"
+    "log");
+constexpr std::size_t kCollected = 64;  // keys of an overlay taken at a time
+constexpr auto kRetryEvery = std::chrono::seconds(1);
+
+void encode(const Batch& batch, std::string& bytes) {
+  bytes.clear();
+  ByteWriter out(bytes);
+  for (const Batch::Operation& operation : batch.operations()) {
+    out.u8(static_cast<std::uint8_t>(operation.kind));
+    out.u8(static_cast<std::uint8_t>(operation.table));
+    out.string(operation.key);
+    if (operation.kind != Batch::Kind::erase) out.string(operation.value);
+  }
+}
+
+Result<Batch> decode(std::string_view bytes) {
+  Batch batch;
+  ByteReader in(bytes);
+  while (in.ok() && !in.done()) {
+    const auto kind = static_cast<Batch::Kind>(in.u8());
+    const auto table = static_cast<Table>(in.u8());
+    std::string key(in.string());
+    std::string value(kind == Batch::Kind::erase ? std::string_view() : in.string());
+    if (kind > Batch::Kind::erase_range || static_cast<std::size_t>(table) >= std::size(kTables)) break;
+    if (kind == Batch::Kind::put) batch.put(table, std::move(key), std::move(value));
+    if (kind == Batch::Kind::erase) batch.erase(table, std::move(key));
+    if (kind == Batch::Kind::erase_range) batch.erase_range(table, std::move(key), std::move(value));
+  }
+  if (!in.done())
+    return fail(ErrorCode::INTERNAL, {}, "a record of the commit log is not understood; another version wrote it");
+  return batch;
+}
+
+bool hidden(Table table, std::string_view key) {
+  return table == Table::meta && key == kMarker;
+}
+
+}  // namespace
+
+/// One version of the store.
+class LogSnapshot final : public Snapshot {
+ public:
+  LogSnapshot(Version version, std::vector<std::shared_ptr<const Overlay>> overlays,
+              std::shared_ptr<const Snapshot> sorted, std::shared_ptr<LogWarm::Readers> readers)
+      : version_(version), overlays_(std::move(overlays)), sorted_(std::move(sorted)), readers_(std::move(readers)) {
+    const std::lock_guard lock(readers_->mutex);
+    readers_->versions.insert(version_);
+  }
+  LogSnapshot(const LogSnapshot&) = delete;
+  LogSnapshot& operator=(const LogSnapshot&) = delete;
+  ~LogSnapshot() override {
+    const std::lock_guard lock(readers_->mutex);
+    readers_->versions.erase(readers_->versions.find(version_));
+  }
+
+  Result<std::optional<std::string>> get(Table table, std::string_view key) const override {
+    if (hidden(table, key)) return std::nullopt;
+    if (auto said = overlaid(table, key)) return std::move(said->value);
+    return sorted_->get(table, key);
+  }
+
+  Result<std::vector<std::optional<std::string>>> get_many(Table table,
+                                                           const std::vector<std::string>& keys) const override {
+    std::vector<std::optional<std::string>> values(keys.size());
+    std::vector<std::string> below;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (auto said = overlaid(table, keys[i])) {
+        values[i] = std::move(said->value);
+      } else {
+        below.push_back(keys[i]);
+        places.push_back(i);
+      }
+    }
+    if (below.empty()) return values;
+    TM_ASSIGN(auto stored, sorted_->get_many(table, below));
+    for (std::size_t i = 0; i < below.size(); ++i) values[places[i]] = std::move(stored[i]);
+    return values;
+  }
+
+  Result<void> scan(Table table, std::string_view from, std::string_view to, const Visit& visit) const override {
+    return walk(table, from, to, false, visit);
+  }
+  Result<void> scan_back(Table table, std::string_view from, std::string_view to, const Visit& visit) const override {
+    return walk(table, from, to, true, visit);
+  }
+
+ private:
+  /// The keys of one overlay in a range, taken piece by piece.
+  class Cursor {
+   public:
+    Cursor(const Overlay& overlay, Table table, std::string_view from, std::string_view to, bool back, Version at)
+        : overlay_(overlay), table_(table), from_(from), to_(to), back_(back), at_(at) {
+      refill();
+    }
+    const Overlay::Keyed* now() const { return place_ < found_.size() ? &found_[place_] : nullptr; }
+    void next() {
+      if (++place_ < found_.size() || found_.size() < kCollected) return;
+      (back_ ? to_ : from_) = found_.back().first;
+      if (!back_) from_.push_back('\0');  // the very next key
+      refill();
+    }
+
+   private:
+    void refill() {
+      found_.clear();
+      place_ = 0;
+      overlay_.collect(table_, from_, to_, back_, at_, kCollected, found_);
+    }
+    const Overlay& overlay_;
+    const Table table_;
+    std::string from_;
+    std::string to_;
+    const bool back_;
+    const Version at_;
+    std::vector<Overlay::Keyed> found_;
+    std::size_t place_ = 0;
+  };
+
+  /// What the overlays say of a key, the newest first; nothing when the sorted store is to be asked.
+  std::optional<Overlaid> overlaid(Table table, std::string_view key) const {
+    for (const auto& overlay : overlays_) {
+      auto said = overlay->get(table, key, version_);
+      const Version erased = overlay->erased(table, key, version_);
+      if (erased > (said ? said->version : 0)) return Overlaid{erased, std::nullopt};
+      if (said) return said;
+    }
+    return std::nullopt;
+  }
+
+  /// Is what lies below the first `newer` overlays erased by a range in one of them?
+  bool erased_above(Table table, std::string_view key, std::size_t newer) const {
+    return std::ranges::any_of(overlays_.begin(), overlays_.begin() + static_cast<std::ptrdiff_t>(newer),
+                               [&](const auto& overlay) { return overlay->erased(table, key, version_) != 0; });
+  }
+
+  Result<void> walk(Table table, std::string_view from, std::string_view to, bool back, const Visit& visit) const {
+    if (from >= to) return {};
+    std::vector<Cursor> cursors;
+    for (const auto& overlay : overlays_) cursors.emplace_back(*overlay, table, from, to, back, version_);
+    bool going = true;
+    const auto first_of = [&](std::string_view a, std::string_view b) { return back ? a > b : a < b; };
+    // The newest overlay that stands at the first key; nothing when all are at their end.
+    const auto leading = [&]() -> std::optional<std::size_t> {
+      std::optional<std::size_t> best;
+      for (std::size_t i = 0; i < cursors.size(); ++i) {
+        if (!cursors[i].now()) continue;
+        if (!best || first_of(cursors[i].now()->first, cursors[*best].now()->first)) best = i;
+      }
+      return best;
+    };
+    const auto give_leading = [&](std::size_t i) {
+      const Overlay::Keyed keyed = *cursors[i].now();
+      for (Cursor& cursor : cursors)
+        if (cursor.now() && cursor.now()->first == keyed.first) cursor.next();
+      const bool erased = !keyed.second.value || erased_above(table, keyed.first, i) ||
+                          overlays_[i]->erased(table, keyed.first, version_) > keyed.second.version;
+      if (!erased && !hidden(table, keyed.first)) going = visit(keyed.first, *keyed.second.value);
+    };
+    const Visit merge = [&](std::string_view key, std::string_view value) {
+      for (auto i = leading(); going && i && !first_of(key, cursors[*i].now()->first); i = leading()) {
+        const bool same = cursors[*i].now()->first == key;
+        give_leading(*i);
+        if (same) return going;
+      }
+      if (going && !hidden(table, key) && !erased_above(table, key, overlays_.size())) going = visit(key, value);
+      return going;
+    };
+    TM_TRY(back ? sorted_->scan_back(table, from, to, merge) : sorted_->scan(table, from, to, merge));
+    for (auto i = leading(); going && i; i = leading()) give_leading(*i);
+    return {};
+  }
+
+  const Version version_;
+  const std::vector<std::shared_ptr<const Overlay>> overlays_;  // the newest first
+  const std::shared_ptr<const Snapshot> sorted_;
+  const std::shared_ptr<LogWarm::Readers> readers_;
+};
+
+LogWarm::LogWarm(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, GroupBytes group_bytes,
+                 LogWarmOptions options)
+    : files_(std::move(files)),
+      sorted_(std::move(sorted)),
+      group_bytes_(std::move(group_bytes)),
+      options_(options),
+      active_(std::make_shared<Overlay>(group_bytes_)),
+      sorted_snapshot_(sorted_->snapshot()) {}
+
+Result<std::unique_ptr<LogWarm>> LogWarm::open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
+                                               GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id) {
+  std::unique_ptr<LogWarm> warm(new LogWarm(std::move(files), std::move(sorted), std::move(group_bytes), options));
+  TM_TRY(warm->replay(fresh_id));
+  if (options.threaded) warm->worker_ = std::thread([store = warm.get()] { store->work(); });
+  return warm;
+}
+
+LogWarm::~LogWarm() {
+  if (!log_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+  log_->close();
+}
+
+Result<void> LogWarm::replay(std::uint64_t fresh_id) {
+  TM_ASSIGN(const auto marker, sorted_snapshot_->get(Table::meta, kMarker));
+  std::uint64_t known = 0;
+  if (marker) {
+    ByteReader in(*marker);
+    known = in.varint();
+    if (!in.done()) return fail(ErrorCode::INTERNAL, {}, "the marker of the commit log is damaged");
+  }
+  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, fresh_id, known,
+                                  [&](std::uint64_t number, std::string_view payload) -> Result<void> {
+                                    TM_ASSIGN(const Batch batch, decode(payload));
+                                    apply(batch);
+                                    if (active_->bytes() < options_.overlay_bytes) return {};
+                                    TM_TRY(materialise({active_, number}));
+                                    active_ = std::make_shared<Overlay>(group_bytes_);
+                                    sorted_snapshot_ = sorted_->snapshot();
+                                    return {};
+                                  }));
+  return {};
+}
+
+std::shared_ptr<const Snapshot> LogWarm::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  if (!published_) {
+    std::vector<std::shared_ptr<const Overlay>> overlays = {active_};
+    if (frozen_) overlays.push_back(frozen_->overlay);
+    published_ = std::make_shared<LogSnapshot>(version_, std::move(overlays), sorted_snapshot_, readers_);
+  }
+  return published_;
+}
+
+std::vector<Version> LogWarm::readable() const {
+  std::vector<Version> versions;
+  {
+    const std::lock_guard lock(readers_->mutex);
+    versions.assign(readers_->versions.begin(), readers_->versions.end());
+  }
+  versions.push_back(version_);  // whoever asks for a snapshot now
+  return versions;
+}
+
+void LogWarm::apply(const Batch& batch) {
+  active_->apply(batch, version_ + 1, readable());
+  std::shared_ptr<const Snapshot> outdated;  // released outside the lock
+  const std::lock_guard lock(mutex_);
+  version_ += batch.operations().size();
+  outdated = std::exchange(published_, nullptr);
+}
+
+Result<void> LogWarm::commit(const Batch& batch) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!problem_.empty()) return fail(ErrorCode::RETRY_LATER, {}, problem_);
+  }
+  if (batch.empty()) return {};
+  encode(batch, record_);
+  if (auto done = make_room(); !done) return stop(done.error());
+  if (auto done = log_->append(record_); !done) return stop(done.error());
+  apply(batch);
+  count(batch);
+  return {};
+}
+
+Result<void> LogWarm::stop(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    problem_ = error.detail;
+  }
+  log_error("the store takes no writes", {{"problem", error.detail}});
+  return fail(ErrorCode::RETRY_LATER, {}, error.detail);
+}
+
+Result<void> LogWarm::recover() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (problem_.empty()) return {};
+  }
+  TM_TRY(sorted_->room());
+  TM_TRY(log_->go_on());
+  {
+    const std::lock_guard lock(mutex_);
+    problem_.clear();
+  }
+  log_info("the store takes writes again", {{"log", files_->place()}});
+  return {};
+}
+
+WarmStatus LogWarm::status() const {
+  WarmStatus status = sorted_->status();
+  const std::lock_guard lock(mutex_);
+  if (!problem_.empty()) status.problem = problem_;
+  status.writable = status.problem.empty();
+  status.puts = counted_.puts;
+  status.put_bytes = counted_.put_bytes;
+  status.batches = counted_.batches;
+  return status;
+}
+
+void LogWarm::count(const Batch& batch) {
+  const std::lock_guard lock(mutex_);
+  ++counted_.batches;
+  for (const Batch::Operation& operation : batch.operations()) {
+    if (operation.kind != Batch::Kind::put) continue;
+    ++counted_.puts;
+    counted_.put_bytes += operation.key.size() + operation.value.size();
+  }
+}
+
+/// Sees to it that the active overlay may grow: a full one is frozen and materialised; only when the one before it is
+/// not done yet, and this one has grown to twice its size, somebody waits.
+Result<void> LogWarm::make_room() {
+  TM_TRY(sorted_->room());
+  if (!options_.threaded && frozen_) TM_TRY(materialise(Frozen(*frozen_)));
+  if (active_->bytes() < options_.overlay_bytes) return {};
+  std::unique_lock lock(mutex_);
+  if (frozen_) {
+    if (active_->bytes() < 2 * options_.overlay_bytes) return {};
+    if (!changed_.wait_for(lock, kRetryEvery, [&] { return !frozen_; }))
+      return fail(ErrorCode::RETRY_LATER, {}, "the sorted store does not take what the commit log holds");
+  }
+  frozen_ = Frozen{active_, log_->last()};
+  active_ = std::make_shared<Overlay>(group_bytes_);
+  published_.reset();
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> LogWarm::materialise(const Frozen& frozen) {
+  const auto take = [&](const Batch& batch) -> Result<void> {
+    Result<void> done = sorted_->commit(batch);
+    // Whatever became of it is written once more.
+    if (!done && (done = sorted_->recover())) done = sorted_->commit(batch);
+    return done;
+  };
+  TM_TRY(frozen.overlay->materialise(options_.batch_bytes, take));
+  Batch marker;
+  std::string number;
+  ByteWriter(number).varint(frozen.last_record);
+  marker.put(Table::meta, std::string(kMarker), number);
+  TM_TRY(take(marker));
+  {
+    const std::lock_guard lock(mutex_);
+    if (frozen_ && frozen_->overlay == frozen.overlay) {
+      frozen_.reset();
+      sorted_snapshot_ = sorted_->snapshot();
+      published_.reset();
+    }
+  }
+  changed_.notify_all();
+  if (log_) return log_->drop_below(frozen.last_record);
+  return {};
+}
+
+void LogWarm::work() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    const std::optional<Frozen> frozen = frozen_;
+    lock.unlock();
+    // What fails here is tried again; who commits is told when it lasts.
+    if (const auto spare = log_->prepare(); !spare)
+      log_warning("no segment of the commit log can be made beforehand", {{"problem", spare.error().detail}});
+    if (frozen)
+      if (const auto done = materialise(*frozen); !done)
+        log_error("the sorted store does not take what the commit log holds", {{"problem", done.error().detail}});
+    lock.lock();
+    changed_.wait_for(lock, kRetryEvery, [&] { return ends_ || (frozen_ && !frozen); });
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,95 @@
+// The Warm port as a log: a commit is one record appended to the commit log and synced, and then a change in memory. A
+// sorted store below, itself a Warm, gets what has gathered there from time to time, without anybody waiting for it; a
+// start replays what it does not have yet.
+//
+//   commit   ->  commit log  ->  active overlay  -- full -->  frozen overlay  -- materialised -->  sorted store
+//   snapshot ->  a version, the overlays, a snapshot of the sorted store: the newest that knows a key wins
+//
+// The sorted store carries a marker: the number of the last record that it holds all of. It is written behind the rows,
+// so after a crash some of them may be newer than the marker says; the replay says the same again.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/log/commit_log.h"
+#include "store/log/overlay.h"
+#include "store/warm.h"
+
+namespace tidemark {
+
+struct LogWarmOptions {
+  CommitLogOptions log = {};
+  std::size_t overlay_bytes = 64u << 20;  // of memory, from which on an overlay is materialised
+  std::size_t batch_bytes = 4u << 20;     // of one commit to the sorted store
+  bool threaded = true;  // materialise in a thread of its own; otherwise in commit(), for the simulator
+};
+
+/// See Warm for the contract and the threads.
+class LogWarm final : public Warm {
+ public:
+  /// Opens the store that these two make up. `fresh_id` is random and names the log if it is made now. INTERNAL when
+  /// the log lacks what the sorted store does not hold, or is another store's.
+  static Result<std::unique_ptr<LogWarm>> open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
+                                               GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id);
+  ~LogWarm() override;
+
+  std::shared_ptr<const Snapshot> snapshot() const override;
+  Result<void> commit(const Batch& batch) override;
+  Result<void> recover() override;
+  WarmStatus status() const override;
+  Result<void> room() const override { return sorted_->room(); }
+
+ private:
+  friend class LogSnapshot;
+  /// The versions at which somebody reads; outlives the store as long as a snapshot does.
+  struct Readers {
+    std::mutex mutex;
+    std::multiset<Version> versions;
+  };
+  struct Frozen {
+    std::shared_ptr<const Overlay> overlay;
+    std::uint64_t last_record = 0;
+  };
+
+  LogWarm(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, GroupBytes group_bytes,
+          LogWarmOptions options);
+
+  Result<void> replay(std::uint64_t fresh_id);
+  void apply(const Batch& batch);
+  Result<void> make_room();
+  Result<void> materialise(const Frozen& frozen);
+  void work();
+  std::vector<Version> readable() const;
+  void count(const Batch& batch);
+  Result<void> stop(const Error& error);
+
+  const std::shared_ptr<LogFiles> files_;
+  const std::unique_ptr<Warm> sorted_;
+  const GroupBytes group_bytes_;
+  const LogWarmOptions options_;
+  const std::shared_ptr<Readers> readers_ = std::make_shared<Readers>();
+  std::unique_ptr<CommitLog> log_;
+  std::string record_;  // the writer's buffer
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::shared_ptr<Overlay> active_;
+  std::optional<Frozen> frozen_;
+  std::shared_ptr<const Snapshot> sorted_snapshot_;
+  mutable std::shared_ptr<const Snapshot> published_;  // the present moment, made when first asked for
+  Version version_ = 0;
+  std::string problem_;
+  WarmStatus counted_;
+  bool ends_ = false;
+  std::thread worker_;  // the last: it uses all the others
+};
+
+}  // namespace tidemark
