@@ -188,7 +188,7 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
     if (is_newest && any_record_behind(mine, records, place))
       return damaged(files_, name, place, "a record is not what was written, and others follow it");
     newest.place = last_place;
-    segments_.push_back({.number = mine.segment, .first = mine.first, .end = place});
+    segments_.push_back({.number = mine.segment, .first = mine.first, .end = place, .size = here.size()});
   }
   if (last_ < known)
     return fail(ErrorCode::INTERNAL, {},
@@ -213,7 +213,7 @@ Result<void> CommitLog::append(std::string_view payload) {
   failed_ = true;
   const Segment segment = newest();
   const std::size_t bytes = padded(kRecordHead + payload.size());
-  if (file_ && bytes <= size_ - segment.end) {
+  if (file_ && bytes <= segment.size - segment.end) {
     TM_TRY(file_->write(segment.end, record_of(segment.number, segment.end, last_ + 1, payload)));
     TM_TRY(file_->sync());
     const std::lock_guard lock(mutex_);
@@ -229,11 +229,11 @@ Result<void> CommitLog::append(std::string_view payload) {
 /// All zero before there is one. This thread alone changes it.
 CommitLog::Segment CommitLog::newest() const {
   const std::lock_guard lock(mutex_);
-  return segments_.empty() ? Segment{.number = 0, .first = 0, .end = 0} : segments_.back();
+  return segments_.empty() ? Segment{.number = 0, .first = 0, .end = 0, .size = 0} : segments_.back();
 }
 
 void CommitLog::close() {
-  if (!failed_ && file_ && size_ - newest().end >= kRecordHead) (void)append({});
+  if (!failed_ && file_ && newest().size - newest().end >= kRecordHead) (void)append({});
   failed_ = true;
 }
 
@@ -245,7 +245,7 @@ Result<void> CommitLog::go_on() {
 }
 
 Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::string& record) {
-  Segment made{.number = 1, .first = last_ + 1, .end = kHeaderBytes + record.size()};
+  Segment made{.number = 1, .first = last_ + 1, .end = kHeaderBytes + record.size(), .size = options_.segment_bytes};
   std::unique_ptr<LogFile> file;
   std::string name = kSpare;
   {
@@ -253,19 +253,22 @@ Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::strin
     if (!segments_.empty()) made.number = segments_.back().number + 1;
     if (made.end <= options_.segment_bytes) file = std::move(spare_);
   }
-  size_ = std::max(made.end, options_.segment_bytes);
   if (!file) {
     name = kBegun;
-    TM_ASSIGN(file, files_.create(name, size_));
+    made.size = std::max(made.end, made.size);
+    TM_ASSIGN(file, files_.create(name, made.size));
   }
   TM_TRY(file->write(
       0, encode({.id = id_, .segment = made.number, .first = made.first, .end_before = end_before}) + record));
   TM_TRY(file->sync());
   TM_TRY(files_.rename(name, name_of(made.number)));
-  // What was reserved behind the last record of the segment before is of no use; that it goes is no condition.
-  if (made.number > 1) (void)files_.truncate(name_of(made.number - 1), end_before);
   file_ = std::move(file);
   const std::lock_guard lock(mutex_);
+  // Much that was reserved behind the last record of the segment before is of no use there; that it goes is no
+  // condition.
+  if (!segments_.empty() && segments_.back().size - end_before > segments_.back().size / 8 &&
+      files_.truncate(name_of(segments_.back().number), end_before))
+    segments_.back().size = end_before;
   segments_.push_back(made);
   return {};
 }
@@ -290,7 +293,22 @@ Result<void> CommitLog::drop_below(std::uint64_t number) {
       segments_.erase(segments_.begin());
     }
   }
-  for (const Segment& segment : gone) TM_TRY(files_.remove(name_of(segment.number)));
+  for (const Segment& segment : gone) {
+    const std::string name = name_of(segment.number);
+    bool wanted = false;
+    {
+      const std::lock_guard lock(mutex_);
+      wanted = !spare_ && segment.size == options_.segment_bytes;
+    }
+    if (!wanted) {
+      TM_TRY(files_.remove(name));
+      continue;
+    }
+    TM_TRY(files_.rename(name, kSpare));
+    TM_ASSIGN(auto file, files_.open(kSpare));
+    const std::lock_guard lock(mutex_);
+    spare_ = std::move(file);
+  }
   return {};
 }
 

@@ -2,9 +2,9 @@
 // durable when append() returns. The log knows nothing of what a record holds.
 //
 //   log-<number, 16 hex digits>   a segment; numbers are consecutive
-//   spare, begun                  segments that are not yet part of the log
+//   spare, begun                  segments that are not yet, or no longer, part of the log
 //
-//   segment := header record* zeros
+//   segment := header record* and whatever was there before
 //   header  := "tidemark log 1\n" 0x00 · log id · segment's number · number of its first record
 //              · where the records of the segment before it end, 0 in the first · checksum           u64 each
 //   record  := size of payload · number · checksum: u64 each · payload · zeros up to a multiple of 8
@@ -61,9 +61,11 @@ class CommitLog {
   /// A clean end: adds an empty record if there is room for it. It vouches for the record before it, which could not be
   /// told from a half written one if it were spoiled. The last call.
   void close();
-  /// Makes the next segment's file if there is none, so that append() need not wait for it. Any thread.
+  /// Makes the next segment's file if there is none, so that append() need not wait for it. Any thread, the one that
+  /// calls drop_below().
   Result<void> prepare();
-  /// Removes segments that hold no record above `number`; never the newest. Any thread.
+  /// Removes segments that hold no record above `number`; never the newest. One of them may become the next segment's
+  /// file: what it holds does not count there, since a checksum is of one segment alone. Any thread, one at a time.
   Result<void> drop_below(std::uint64_t number);
 
  private:
@@ -71,6 +73,7 @@ class CommitLog {
     std::uint64_t number = 0;
     std::uint64_t first = 1;  // the number of its first record
     std::uint64_t end = 0;    // where its records end
+    std::uint64_t size = 0;   // of its file
   };
   CommitLog(LogFiles& files, CommitLogOptions options, std::uint64_t id) : files_(files), options_(options), id_(id) {}
 
@@ -89,7 +92,6 @@ class CommitLog {
   std::uint64_t id_;
   std::uint64_t last_ = 0;
   std::unique_ptr<LogFile> file_;  // of the newest segment; none: a new one has to be begun
-  std::uint64_t size_ = 0;         // of that file
   bool failed_ = false;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -16,6 +16,7 @@ class DiskFiles final : public LogFiles {
   std::string place() const override { return directory_; }
   Result<std::vector<std::string>> list() const override;
   Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) override;
+  Result<std::unique_ptr<LogFile>> open(const std::string& name) override;
   Result<std::string> read(const std::string& name) const override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> truncate(const std::string& name, std::uint64_t bytes) override;

@@ -39,6 +39,8 @@ class LogFiles {
   virtual Result<std::vector<std::string>> list() const = 0;
   /// Makes a file of this size, or makes one of that name anew.
   virtual Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) = 0;
+  /// Opens a file that is there, with what it holds.
+  virtual Result<std::unique_ptr<LogFile>> open(const std::string& name) = 0;
   /// The whole content.
   virtual Result<std::string> read(const std::string& name) const = 0;
   /// Gives a file another name; one that had it is replaced. An open LogFile stays open.

@@ -16,6 +16,7 @@ constexpr std::string_view kMarker(
     "log");
 constexpr std::size_t kCollected = 64;  // keys of an overlay taken at a time
 constexpr auto kRetryEvery = std::chrono::seconds(1);
+constexpr auto kPatience = std::chrono::seconds(10);  // of a commit, with a sorted store that has fallen behind
 
 void encode(const Batch& batch, std::string& bytes) {
   bytes.clear();
@@ -337,7 +338,7 @@ Result<void> LogWarm::make_room() {
   std::unique_lock lock(mutex_);
   if (frozen_) {
     if (active_->bytes() < 2 * options_.overlay_bytes) return {};
-    if (!changed_.wait_for(lock, kRetryEvery, [&] { return !frozen_; }))
+    if (!changed_.wait_for(lock, kPatience, [&] { return !frozen_; }))
       return fail(ErrorCode::RETRY_LATER, {}, "the sorted store does not take what the commit log holds");
   }
   frozen_ = Frozen{active_, log_->last()};
@@ -381,11 +382,13 @@ void LogWarm::work() {
     // What fails here is tried again; who commits is told when it lasts.
     if (const auto spare = log_->prepare(); !spare)
       log_warning("no segment of the commit log can be made beforehand", {{"problem", spare.error().detail}});
-    if (frozen)
-      if (const auto done = materialise(*frozen); !done)
-        log_error("the sorted store does not take what the commit log holds", {{"problem", done.error().detail}});
+    Result<void> done;
+    if (frozen) done = materialise(*frozen);
+    if (!done)
+      log_error("the sorted store does not take what the commit log holds", {{"problem", done.error().detail}});
     lock.lock();
-    changed_.wait_for(lock, kRetryEvery, [&] { return ends_ || (frozen_ && !frozen); });
+    // A new segment may be needed also when nothing is full.
+    changed_.wait_for(lock, kRetryEvery, [&] { return ends_ || (done && frozen_); });
   }
 }
 

@@ -1,7 +1,11 @@
 #include "store/log/log_warm.h"
 
 #include <gmock/gmock.h>
+#include <rapidcheck/gtest.h>
 
+#include <filesystem>
+
+#include "base/log.h"
 #include "store/keys.h"
 #include "store/log/disk_files.h"
 #include "store/log/memory_files.h"
@@ -73,6 +77,41 @@ using AllInTheLog = LogWorld<(64u << 20), false>;
 using MostlySorted = LogWorld<300, false>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Log, WarmConformance, AllInTheLog);
 INSTANTIATE_TYPED_TEST_SUITE_P(LogOften, WarmConformance, MostlySorted);
+
+/// The whole embedded store, its sorted part fed by a thread.
+RC_GTEST_PROP(LogWarmProperty, OverSortedFilesInAThread, ()) {
+  set_log(LogLevel::off, LogFormat::text);
+  const TemporaryDirectory directory(TemporaryDirectory::Where::memory);
+  std::filesystem::create_directories(directory.path() + "/log");
+  const auto open = [&] {
+    RocksOptions rocks = small_options(directory.path() + "/store");
+    rocks.ingest_operations = 5;
+    return LogWarm::open(std::make_shared<DiskFiles>(directory.path() + "/log"), RocksWarm::open(rocks).value(),
+                         keys::owner_bytes, {.log = {.segment_bytes = 16'384}, .overlay_bytes = 2'000}, 7)
+        .value();
+  };
+  auto warm = open();
+  Contents expected;
+  std::vector<std::pair<std::shared_ptr<const Snapshot>, Contents>> kept;
+  const int steps = *rc::gen::inRange(1, 40);
+  for (int step = 0; step < steps; ++step) {
+    const int what = *rc::gen::inRange(0, 12);
+    if (what == 0) {
+      kept.clear();
+      warm.reset();
+      warm = open();
+    } else if (what == 1) {
+      kept.emplace_back(warm->snapshot(), expected);
+    } else {
+      const Batch batch = arbitrary_batch();
+      RC_ASSERT(warm->commit(batch).has_value());
+      apply_to(expected, batch);
+    }
+    compare_some(*warm->snapshot(), expected);
+  }
+  RC_ASSERT(contents_of(*warm->snapshot()) == expected);
+  for (const auto& [snapshot, contents] : kept) RC_ASSERT(contents_of(*snapshot) == contents);
+}
 
 }  // namespace
 }  // namespace tidemark

@@ -70,6 +70,14 @@ Result<std::unique_ptr<LogFile>> MemoryFiles::create(const std::string& name, st
   return std::make_unique<MemoryFile>(*this, std::move(content));
 }
 
+Result<std::unique_ptr<LogFile>> MemoryFiles::open(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  TM_TRY(step("open"));
+  const auto found = files_.find(name);
+  if (found == files_.end()) return no_file(name);
+  return std::make_unique<MemoryFile>(*this, found->second);
+}
+
 Result<std::string> MemoryFiles::read(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(name);

@@ -22,13 +22,14 @@ class MemoryFiles final : public LogFiles {
   std::string place() const override { return "memory"; }
   Result<std::vector<std::string>> list() const override;
   Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) override;
+  Result<std::unique_ptr<LogFile>> open(const std::string& name) override;
   Result<std::string> read(const std::string& name) const override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> truncate(const std::string& name, std::uint64_t bytes) override;
   Result<void> remove(const std::string& name) override;
 
-  /// Asked before each step that changes something ("create", "write", "sync", "rename", "truncate", "remove"); true
-  /// makes it fail. A failed write has been made up to its middle, a failed sync leaves everything unsynced.
+  /// Asked before each step that changes something ("create", "open", "write", "sync", "rename", "truncate", "remove");
+  /// true makes it fail. A failed write has been made up to its middle, a failed sync leaves everything unsynced.
   void set_fault(std::function<bool(std::string_view step)> fault);
   /// The machine dies: `kept` decides for each sector written and not synced, and for each file removed and not yet
   /// durably gone, whether the change is on the disk. Files open now are dead: their writes go nowhere.

@@ -273,11 +273,10 @@ Result<void> Overlay::materialise(std::size_t batch_bytes,
     bytes = 0;
     return {};
   };
+  for (const Table table : kTables)
+    for (const RangeErasure& each : rows(table).erasures) batch.erase_range(table, each.from, each.to);
+  if (!batch.empty()) TM_TRY(take(std::exchange(batch, {})));
   for (const Table table : kTables) {
-    for (const RangeErasure& each : rows(table).erasures) {
-      batch.erase_range(table, each.from, each.to);
-      TM_TRY(added(each.from.size() + each.to.size()));
-    }
     for (const std::string& group : all_groups(rows(table))) {
       const Shard& shard = rows(table).shards[std::hash<std::string_view>()(group) % kShards];
       const Group& slots = shard.groups.find(group)->second;

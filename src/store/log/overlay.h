@@ -55,8 +55,9 @@ class Overlay {
   using Keyed = std::pair<std::string, Overlaid>;
   void collect(Table table, std::string_view from, std::string_view to, bool back, Version at, std::size_t most,
                std::vector<Keyed>& found) const;
-  /// All that is here as batches of about this size, for a store that has everything before it; applied in order, also
-  /// more than once, they make the same state. Nobody writes meanwhile.
+  /// All that is here as batches, for a store that has everything before it; applied in order, also more than once,
+  /// they make the same state. First the erasures of ranges, then puts and erasures in the order of tables and keys,
+  /// about so many bytes in each batch. Nobody writes meanwhile.
   Result<void> materialise(std::size_t batch_bytes, const std::function<Result<void>(const Batch&)>& take) const;
 
   /// Memory that it takes, roughly. Any thread.

@@ -5,6 +5,7 @@
 //   <path>/FORMAT        "tidemark-warm 4\n"
 //   <path>/CURRENT_DB    "db-000001\n": the directory that holds the data
 //   <path>/db-000001/    a RocksDB database; a recovery makes the next number
+//   <path>/incoming/     sorted files that a database has not taken over yet
 #pragma once
 
 #include <cstdint>

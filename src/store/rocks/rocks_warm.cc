@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "store/rocks/rocks_database.h"
 #include "store/rocks/rocks_directory.h"
+#include "store/rocks/rocks_ingest.h"
 
 namespace tidemark {
 namespace {
@@ -51,6 +52,7 @@ class RocksStore final : public Warm {
   };
 
   Result<void> check_room(bool ask_now);
+  Result<void> write(const Batch& batch);
   void fill(const Batch& batch);
   void count(const Batch& batch);
   void stop(State state, const std::string& problem);
@@ -158,12 +160,8 @@ Result<void> RocksStore::commit(const Batch& batch) {
     stop(State::refused, room.error().detail);
     return room;
   }
-  fill(batch);
-  if (batch_.Count() == 0) return {};
-  const InsertHints hints(!batch_.HasDeleteRange());
-  const rocksdb::Status status = database_->db().Write(write_options_, &batch_);
-  if (!status.ok()) {
-    Error error = error_of(status, database_->directory());
+  if (auto written = write(batch); !written) {
+    Error error = std::move(written).error();
     error.code = ErrorCode::RETRY_LATER;
     stop(State::failed, error.detail);
     return std::unexpected(std::move(error));
@@ -175,6 +173,18 @@ Result<void> RocksStore::commit(const Batch& batch) {
     published_.reset();
   }
   count(batch);
+  return {};
+}
+
+Result<void> RocksStore::write(const Batch& batch) {
+  const std::size_t operations = batch.operations().size();
+  if (options_.ingest_operations > 0 && operations >= options_.ingest_operations && can_ingest(batch))
+    return ingest(*database_, options_, shared_, options_.path + "/incoming", batch);
+  fill(batch);
+  if (batch_.Count() == 0) return {};
+  const InsertHints hints(!batch_.HasDeleteRange());
+  const rocksdb::Status status = database_->db().Write(write_options_, &batch_);
+  if (!status.ok()) return std::unexpected(error_of(status, database_->directory()));
   return {};
 }
 
