@@ -9,6 +9,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/check.h"
+
 namespace tidemark {
 namespace {
 
@@ -90,18 +92,30 @@ struct Record {
   std::size_t end = 0;
 };
 
+/// The first two numbers of a record: the size of the payload with a checksum of its own, which tells quickly that some
+/// bytes are no record, whatever somebody wrote into a message; and its number.
+std::string head_of(std::uint64_t id, std::uint64_t segment, std::uint64_t place, std::uint64_t size,
+                    std::uint64_t number) {
+  std::string head(2 * kNumberBytes, '\0');
+  put_number(head, 0, size);
+  put_number(head, kNumberBytes, number);
+  put_number(head, 0, size | checksum_of(id, segment, place, head, {}) << 32);
+  return head;
+}
+
 /// The record that begins at this place, if a whole one does.
 std::optional<Record> record_at(const Header& header, std::string_view bytes, std::size_t place) {
   if (place > bytes.size() || bytes.size() - place < kRecordHead) return std::nullopt;
-  const std::uint64_t size = number_at(bytes, place);
+  const std::uint64_t size = number_at(bytes, place) & 0xffff'ffff;
   if (size > bytes.size() - place - kRecordHead) return std::nullopt;
-  Record record{.number = number_at(bytes, place + 8),
+  const std::string_view head = bytes.substr(place, 2 * kNumberBytes);
+  Record record{.number = number_at(head, kNumberBytes),
                 .payload = bytes.substr(place + kRecordHead, size),
                 .end = place + padded(kRecordHead + size)};
-  if (record.number == 0 || record.number < header.first) return std::nullopt;
-  const std::uint64_t sum = checksum_of(header.id, header.segment, place, bytes.substr(place, 16), record.payload);
-  if (sum != number_at(bytes, place + 16)) return std::nullopt;
-  return record;
+  if (record.number < header.first || record.end > bytes.size()) return std::nullopt;
+  if (head != head_of(header.id, header.segment, place, size, record.number)) return std::nullopt;
+  const std::uint64_t sum = checksum_of(header.id, header.segment, place, head, record.payload);
+  return sum == number_at(bytes, place + 2 * kNumberBytes) ? std::optional(record) : std::nullopt;
 }
 
 /// Does any whole record begin at or behind this place?
@@ -120,9 +134,9 @@ std::unexpected<Error> damaged(const LogFiles& files, const std::string& name, s
 
 }  // namespace
 
-Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOptions options, std::uint64_t fresh_id,
+Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOptions options, std::uint64_t id,
                                                    std::uint64_t known, const Visit& visit) {
-  std::unique_ptr<CommitLog> log(new CommitLog(files, options, fresh_id));
+  std::unique_ptr<CommitLog> log(new CommitLog(files, options, id));
   TM_ASSIGN(const std::vector<std::string> all, files.list());
   std::vector<std::string> names;
   std::vector<std::string> useless;
@@ -152,11 +166,11 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
     TM_ASSIGN(bytes, files_.read(name));
     header = decode_header(bytes);
     if (!header || header->segment != *segment_named(name)) return damaged(files_, name, 0, "it has no valid header");
+    if (header->id != id_) return damaged(files_, name, 0, "it is of another log");
     return {};
   };
   if (!names.empty()) {
     TM_TRY(read(names.front()));
-    id_ = header->id;
     if (header->first > known + 1) return damaged(files_, names.front(), 0, "records before its first one are missing");
     last_ = header->first - 1;
   }
@@ -169,7 +183,6 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
     std::size_t end = here.size();
     if (!is_newest) {
       TM_TRY(read(names[i + 1]));
-      if (header->id != id_) return damaged(files_, names[i + 1], 0, "it is of another log");
       if (header->end_before > end) return damaged(files_, name, end, "it was cut short");
       end = header->end_before;
     }
@@ -200,10 +213,11 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
 
 std::string CommitLog::record_of(std::uint64_t segment, std::uint64_t place, std::uint64_t number,
                                  std::string_view payload) const {
-  std::string record(kRecordHead, '\0');
-  put_number(record, 0, payload.size());
-  put_number(record, 8, number);
-  put_number(record, 16, checksum_of(id_, segment, place, std::string_view(record).substr(0, 16), payload));
+  TM_CHECK(payload.size() < std::uint64_t{1} << 32, "a commit round is not that large");
+  std::string record = head_of(id_, segment, place, payload.size(), number);
+  record.resize(kRecordHead);
+  put_number(record, 2 * kNumberBytes,
+             checksum_of(id_, segment, place, std::string_view(record).substr(0, 2 * kNumberBytes), payload));
   record.append(payload).resize(padded(kRecordHead + payload.size()), '\0');
   return record;
 }

@@ -7,7 +7,8 @@
 //   segment := header record* and whatever was there before
 //   header  := "tidemark log 1\n" 0x00 · log id · segment's number · number of its first record
 //              · where the records of the segment before it end, 0 in the first · checksum           u64 each
-//   record  := size of payload · number · checksum: u64 each · payload · zeros up to a multiple of 8
+//   record  := size of payload u32 · checksum of size and number, upper half, u32 · number u64 · checksum u64 · payload
+//              · zeros up to a multiple of 8
 //   numbers are little-endian; a checksum is XXH3 of 64 bits, seeded with the log's id, over the segment's number, the
 //   place in the segment and all else of the header or record
 //
@@ -44,10 +45,10 @@ class CommitLog {
   /// Called for each record in turn; the view dies with the call. A failure ends the opening with it.
   using Visit = std::function<Result<void>(std::uint64_t number, std::string_view payload)>;
 
-  /// Opens the log, or makes one whose id is `fresh_id` (random: it keeps foreign bytes from passing as records), and
-  /// gives every record above `known` to `visit`. INTERNAL that names file and place when records above `known` are
-  /// missing or damaged.
-  static Result<std::unique_ptr<CommitLog>> open(LogFiles& files, CommitLogOptions options, std::uint64_t fresh_id,
+  /// Opens the log, or makes one, and gives every record above `known` to `visit`. `id` was random when the log was
+  /// made and is kept elsewhere: it keeps foreign bytes from passing as records. INTERNAL that names file and place
+  /// when records above `known` are missing or damaged, or when the log has another id.
+  static Result<std::unique_ptr<CommitLog>> open(LogFiles& files, CommitLogOptions options, std::uint64_t id,
                                                  std::uint64_t known, const Visit& visit);
 
   /// The number of the last record; the first is 1.
@@ -89,7 +90,7 @@ class CommitLog {
 
   LogFiles& files_;
   const CommitLogOptions options_;
-  std::uint64_t id_;
+  const std::uint64_t id_;
   std::uint64_t last_ = 0;
   std::unique_ptr<LogFile> file_;  // of the newest segment; none: a new one has to be begun
   bool failed_ = false;

@@ -168,6 +168,7 @@ TEST(CommitLog, NamesWhatIsMissingOrForeign) {
   ASSERT_TRUE(file->write(0, bytes));
   ASSERT_TRUE(file->sync());
   EXPECT_THAT(refusal_of(files), HasSubstr("it is of another log"));
+  EXPECT_THAT(refusal_of(other), HasSubstr("it is of another log"));
 }
 
 TEST(CommitLog, StopsWhereTheVisitorStops) {

@@ -226,10 +226,14 @@ Result<void> LogWarm::replay(std::uint64_t fresh_id) {
   std::uint64_t known = 0;
   if (marker) {
     ByteReader in(*marker);
+    log_id_ = in.be64();
     known = in.varint();
     if (!in.done()) return fail(ErrorCode::INTERNAL, {}, "the marker of the commit log is damaged");
+  } else {
+    log_id_ = fresh_id;
+    TM_TRY(sorted_->commit(marker_at(0)));
   }
-  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, fresh_id, known,
+  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, known,
                                   [&](std::uint64_t number, std::string_view payload) -> Result<void> {
                                     TM_ASSIGN(const Batch batch, decode(payload));
                                     apply(batch);
@@ -348,6 +352,17 @@ Result<void> LogWarm::make_room() {
   return {};
 }
 
+/// The sorted store's marker: it holds all records up to this one.
+Batch LogWarm::marker_at(std::uint64_t record) const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.be64(log_id_);
+  out.varint(record);
+  Batch batch;
+  batch.put(Table::meta, std::string(kMarker), std::move(bytes));
+  return batch;
+}
+
 Result<void> LogWarm::materialise(const Frozen& frozen) {
   const auto take = [&](const Batch& batch) -> Result<void> {
     Result<void> done = sorted_->commit(batch);
@@ -356,11 +371,7 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
     return done;
   };
   TM_TRY(frozen.overlay->materialise(options_.batch_bytes, take));
-  Batch marker;
-  std::string number;
-  ByteWriter(number).varint(frozen.last_record);
-  marker.put(Table::meta, std::string(kMarker), number);
-  TM_TRY(take(marker));
+  TM_TRY(take(marker_at(frozen.last_record)));
   {
     const std::lock_guard lock(mutex_);
     if (frozen_ && frozen_->overlay == frozen.overlay) {

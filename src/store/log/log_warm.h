@@ -5,8 +5,8 @@
 //   commit   ->  commit log  ->  active overlay  -- full -->  frozen overlay  -- materialised -->  sorted store
 //   snapshot ->  a version, the overlays, a snapshot of the sorted store: the newest that knows a key wins
 //
-// The sorted store carries a marker: the number of the last record that it holds all of. It is written behind the rows,
-// so after a crash some of them may be newer than the marker says; the replay says the same again.
+// The sorted store carries a marker: the log's id and the number of the last record that it holds all of. It is written
+// behind the rows, so after a crash some of them may be newer than the marker says; the replay says the same again.
 #pragma once
 
 #include <condition_variable>
@@ -66,6 +66,7 @@ class LogWarm final : public Warm {
   void apply(const Batch& batch);
   Result<void> make_room();
   Result<void> materialise(const Frozen& frozen);
+  Batch marker_at(std::uint64_t record) const;
   void work();
   std::vector<Version> readable() const;
   void count(const Batch& batch);
@@ -76,6 +77,7 @@ class LogWarm final : public Warm {
   const GroupBytes group_bytes_;
   const LogWarmOptions options_;
   const std::shared_ptr<Readers> readers_ = std::make_shared<Readers>();
+  std::uint64_t log_id_ = 0;
   std::unique_ptr<CommitLog> log_;
   std::string record_;  // the writer's buffer
 
