@@ -126,8 +126,9 @@ part_processes_long() {
 }
 
 part_sim() {
-  gtest sim build/dev/tidemark_sim_test 120
+  gtest sim build/dev/tidemark_sim_test 240
   checked build/dev/tidemark-sim --runs 1000 --all-met --save build/sim-met.txt
+  checked build/dev/tidemark-sim --runs 300 --store log --quiet
 }
 part_asan_sim() { checked build/asan/tidemark-sim --runs 40 --quiet; }
 part_sim_long() { limit_s=900 checked build/dev/tidemark-sim explore --minutes 10; }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <thread>
 
 #include "core/planted.h"
@@ -39,8 +40,8 @@ void print_failure(const Failure& failure) {
   const RunOptions prefix = shortest_prefix(failure.options, failure.actions);
   fmt::print("seed {} ({}) fails: {}\n", failure.options.seed, name_of(failure.options.mode), failure.violation);
   fmt::print("  the first {} of {} actions are enough; to see them:\n", prefix.actions_max, failure.actions);
-  fmt::print("  tidemark-sim --seed {} --mode {} --actions {} --trace\n", prefix.seed, name_of(prefix.mode),
-             prefix.actions_max);
+  fmt::print("  tidemark-sim --seed {} --mode {} --actions {}{} --trace\n", prefix.seed, name_of(prefix.mode),
+             prefix.actions_max, prefix.store == StoreKind::log ? " --store log" : "");
 }
 
 /// What other runs have met; nothing when there is no such file and it was not asked for by name.
@@ -143,6 +144,11 @@ int main(int argc, char** argv) {
                     "safety: faults for ever; liveness: they stop and everybody must arrive; both")
         ->check(CLI::IsMember({"safety", "liveness", "both"}))
         ->capture_default_str();
+    command
+        .add_option("--store", flags.session.store,
+                    "memory: a map on a simulated disk; log: the real store that appends, on simulated files")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, StoreKind>{{"memory", StoreKind::memory}, {"log", StoreKind::log}}));
     command.add_option("--threads", flags.session.threads, "Runs at a time")->capture_default_str();
     command.add_flag("--quiet", flags.quiet, "Without the list of what was met");
 #ifdef TIDEMARK_PLANTED_FAULTS

@@ -4,7 +4,7 @@
 namespace tidemark::sim {
 
 RunResult run_world(const RunOptions& options) {
-  RunContext run(options.seed);
+  RunContext run(options.seed, options.store);
   run.plan = draw_plan(run.dice);
   run.tracing = options.tracing;
   RunResult result;

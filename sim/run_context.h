@@ -9,6 +9,7 @@
 
 #include "sim/counters.h"
 #include "sim/dice.h"
+#include "sim/disk.h"
 #include "sim/judges.h"
 #include "sim/plan.h"
 #include "sim/timeline.h"
@@ -27,7 +28,11 @@ class Violation : public std::runtime_error {
 };
 
 struct RunContext {
-  explicit RunContext(std::uint64_t seed) : dice(seed), timeline(dice) {}
+  explicit RunContext(std::uint64_t a_seed, StoreKind kind = StoreKind::memory)
+      : seed(a_seed), store(kind), dice(a_seed), timeline(dice) {}
+
+  const std::uint64_t seed;
+  const StoreKind store;
 
   Dice dice;
   Timeline timeline;

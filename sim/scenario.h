@@ -256,7 +256,7 @@ class Scenario : private scenario_detail::OwnRun, public JudgedWorld {
 
   // What the server is, and what befalls it.
   SimServer& server() { return server_; }
-  void server_dies(MemoryDisk::Fate unsynced = MemoryDisk::Fate::lost) { server_.crash(unsynced); }
+  void server_dies(SimDisk::Fate unsynced = SimDisk::Fate::lost) { server_.crash(unsynced); }
   void server_starts() { server_.start(); }
   /// How often it has started.
   int starts() const { return starts_; }

@@ -13,15 +13,19 @@ constexpr std::int64_t kTickMs = 1'000;
 constexpr std::int64_t kTokenMs = 365LL * 24 * kHourMs;
 }  // namespace
 
-SimServer::SimServer(RunContext& run, ServerWatch& watch) : run_(run), watch_(watch), clock_(run.timeline) {}
+SimServer::SimServer(RunContext& run, ServerWatch& watch)
+    : run_(run), watch_(watch), clock_(run.timeline), disk_(std::make_shared<SimDisk>(run.store, run.seed)) {}
 
 // --------------------------------------------------------------------------------------------------- the process
 
 void SimServer::start() {
   TM_CHECK(!up(), "one process at a time");
   ++life_;
-  auto opened = MemoryWarm::open(disk_);
-  TM_CHECK(opened.has_value(), "the disk can be opened");
+  auto opened = disk_->open();
+  if (!opened) {
+    TM_CHECK(opened.error().code == ErrorCode::RETRY_LATER, "no crash makes a disk that cannot be opened");
+    return start_later();
+  }
   warm_ = std::move(*opened);
   EngineOptions options = engine_options(run_.plan.config);
   options.state = run_.plan.state;
@@ -46,10 +50,8 @@ void SimServer::start() {
     return Principal{.user = UserId(token), .issued_at_ms = ++issued_ms_, .expires_at_ms = clock_.wall_ms() + kTokenMs};
   });
   if (!engine_->open()) {  // the disk takes nothing
-    crash(MemoryDisk::Fate::lost);
-    return run_.timeline.after(2'000, [this] {
-      if (!up()) start();
-    });
+    crash(SimDisk::Fate::lost);
+    return start_later();
   }
   if (!run_.plan.config.hooks.url.empty()) {
     teller_ = std::make_unique<Teller>(
@@ -63,7 +65,13 @@ void SimServer::start() {
   watch_.on_started();
 }
 
-void SimServer::crash(MemoryDisk::Fate fate) {
+void SimServer::start_later() {
+  run_.timeline.after(2'000, [this] {
+    if (!up()) start();
+  });
+}
+
+void SimServer::crash(SimDisk::Fate fate) {
   run_.tell("server dies");
   watch_.on_dying();
   ++life_;
@@ -82,22 +90,22 @@ void SimServer::crash(MemoryDisk::Fate fate) {
 
 void SimServer::stop() {
   links_->shut_down();
-  later(1, [this] { crash(MemoryDisk::Fate::kept); });  // its last words leave first
+  later(1, [this] { crash(SimDisk::Fate::kept); });  // its last words leave first
 }
 
 void SimServer::restore() {
   TM_CHECK(!up() && backup_, "a stopped server is restored from a backup");
   run_.tell("server is restored from a backup");
-  const auto known_to = [](const std::shared_ptr<MemoryDisk>& disk) {
-    auto epochs = epochs_of(*(*MemoryWarm::open(disk))->snapshot());
+  const auto known_to = [](const std::shared_ptr<SimDisk>& disk) {
+    auto epochs = epochs_of(*(*disk->open())->snapshot());
     TM_CHECK(epochs.has_value(), "the disk can be read");
     return std::move(*epochs);
   };
-  const std::vector<Epoch> replaced = known_to(disk_);
+  const std::vector<Epoch> replaced = known_to(disk_->copy());
   disk_ = backup_->copy();
   std::vector<Epoch> known = known_to(disk_);
   known.insert(known.end(), replaced.begin(), replaced.end());
-  const auto warm = MemoryWarm::open(disk_);
+  const auto warm = disk_->open();
   const Epoch next = epoch_after(known, run_.dice.next());
   TM_CHECK(begin_epoch(**warm, next, replaced).has_value(), "a fresh disk takes it");
   epoch_ = next.number;
@@ -126,7 +134,7 @@ void SimServer::wake() {
 }
 
 RoundFault SimServer::any_fault() {
-  using Fate = MemoryDisk::Fate;
+  using Fate = SimDisk::Fate;
   const auto any_fate = [this] { return run_.dice.chance(500) ? Fate::lost : Fate::kept; };
   RoundFault fault;
   if (run_.strikes(run_.plan.crash_round)) {
@@ -161,7 +169,7 @@ void SimServer::arm(const RoundFault& fault) {
   if (lives_on) disk_->fail_recoveries(fault.fails_recoveries);
 }
 
-void SimServer::die(MemoryDisk::Fate unsynced) {
+void SimServer::die(SimDisk::Fate unsynced) {
   crash(unsynced);
   // A round of one commit has left the second armed.
   disk_->fail_sync(0, unsynced);

@@ -13,9 +13,9 @@
 #include "gateway/service.h"
 #include "gateway/ws_link.h"
 #include "sim/connection.h"
+#include "sim/disk.h"
 #include "sim/run_context.h"
 #include "sim/teller.h"
-#include "store/memory/memory_warm.h"
 
 namespace tidemark::sim {
 
@@ -47,7 +47,7 @@ struct RoundFault {
   Death dies = Death::none;
   bool fails_write = false;
   std::uint64_t fails_sync = 0;  // this commit of the round, from 1
-  MemoryDisk::Fate unsynced = MemoryDisk::Fate::lost;
+  SimDisk::Fate unsynced = SimDisk::Fate::lost;
   std::uint64_t fails_recoveries = 0;
 };
 
@@ -57,7 +57,7 @@ class SimServer final {
 
   void start();
   /// The process dies; unsynced bytes have the given fate.
-  void crash(MemoryDisk::Fate fate);
+  void crash(SimDisk::Fate fate);
   bool up() const { return engine_ != nullptr; }
   /// Tells its devices that it stops, and stops.
   void stop();
@@ -87,7 +87,7 @@ class SimServer final {
   }
   const CoreParams& params() const { return engine_->params(); }
   bool writable() const { return engine_ && engine_->status().writable; }
-  MemoryDisk& disk() { return *disk_; }
+  SimDisk& disk() { return *disk_; }
   SimClock& clock() { return clock_; }
   /// No earlier than any time that its clock has shown.
   std::int64_t latest_ms() const { return std::max(issued_ms_, clock_.wall_ms()); }
@@ -103,10 +103,11 @@ class SimServer final {
   };
   /// Runs `act` in `delay_ms` unless the process has died by then.
   void later(std::int64_t delay_ms, std::function<void()> act);
+  void start_later();
   void wake();
   RoundFault any_fault();
   void arm(const RoundFault& fault);
-  void die(MemoryDisk::Fate unsynced);
+  void die(SimDisk::Fate unsynced);
   void run_round();
   void publish(Outcome outcome);
   void post(Task task);
@@ -117,8 +118,8 @@ class SimServer final {
   RunContext& run_;
   ServerWatch& watch_;
   SimClock clock_;
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::shared_ptr<MemoryDisk> backup_;
+  std::shared_ptr<SimDisk> disk_;
+  std::shared_ptr<SimDisk> backup_;
   std::int64_t issued_ms_ = 0;
   std::uint32_t epoch_ = 1;
   std::uint64_t life_ = 0;  // counts the starts

@@ -80,7 +80,7 @@ Session run_session(const SessionOptions& options, const std::function<void(cons
       if (options.seconds_max > 0 && shared.seconds() > options.seconds_max) return;
       if (options.stop_at_failure && shared.failed()) return;
       const RunOptions run{options.seed + number / options.modes.size(), options.modes[number % options.modes.size()],
-                           options.actions_max, options.tracing};
+                           options.actions_max, options.tracing, options.store};
       shared.take(number, run, run_world(run));
     }
   };

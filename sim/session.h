@@ -37,6 +37,7 @@ struct SessionOptions {
   double seconds_max = 0;  // begins no more runs then; 0: no limit
   bool stop_at_failure = false;
   bool tracing = false;
+  StoreKind store = StoreKind::memory;
 };
 
 /// `at` is shown how far it is after each run, on one of the threads at a time.

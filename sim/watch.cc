@@ -434,7 +434,7 @@ void JudgedWorld::back_up_server() {
 
 void JudgedWorld::restore_server() {
   run_.hit(Counter::restores);
-  if (server_.up()) server_.crash(MemoryDisk::Fate::lost);
+  if (server_.up()) server_.crash(SimDisk::Fate::lost);
   server_.restore();
   book_.restore(*backup_);
   for (auto& [user, deletion] : deleted_) deletion = Deletion::begun;

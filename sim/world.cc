@@ -358,7 +358,7 @@ void World::every_second() {
   if (run_.strikes(run_.plan.glutton)) glutton_.start(beside ? pick_user() : UserId("guest"));
   if (run_.strikes(run_.plan.crash) && server_.up()) {
     run_.hit(Counter::server_crashes);
-    server_.crash(run_.dice.chance(500) ? MemoryDisk::Fate::lost : MemoryDisk::Fate::kept);
+    server_.crash(run_.dice.chance(500) ? SimDisk::Fate::lost : SimDisk::Fate::kept);
     run_.timeline.after(run_.dice.skewed(1, 10'000), [this] {
       if (!server_.up()) server_.start();
     });
@@ -399,7 +399,7 @@ void World::calm_down() {
   server_.disk().fail_write(0);
   // From here on all devices of a user may be there together.
   if (std::exchange(run_.plan.config.devices, DevicesConfig{}) != DevicesConfig{} && server_.up())
-    server_.crash(MemoryDisk::Fate::kept);
+    server_.crash(SimDisk::Fate::kept);
   if (!server_.up()) server_.start();
   for (SimDevice& device : devices_) {
     device.set_offline(false);

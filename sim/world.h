@@ -19,6 +19,7 @@ struct RunOptions {
   RunMode mode = RunMode::liveness;
   std::uint64_t actions_max = ~std::uint64_t{0};  // of users, to look for the shortest prefix
   bool tracing = false;
+  StoreKind store = StoreKind::memory;
 };
 
 struct RunResult {
