@@ -21,7 +21,6 @@ asan-blackbox     asan     the real server, sanitized
 asan-sim          asan     the simulator, sanitized
 fuzz              asan     both decoders and their like, a short run each
 conformance       -        every numbered scenario has a passing test
-+slow             dev      the long ones of the black box
 +kill-long        dev      the kill loop, 1,000 rounds
 +processes-long   dev      the same with worlds of all sizes, ten minutes
 +sim-long         dev      ten minutes of seeds that nobody has seen
@@ -111,10 +110,9 @@ part_unit() { unit_programs dev 120; }
 part_asan_unit() { unit_programs asan 300; }
 part_tsan_unit() { unit_programs tsan 600; }
 
-part_blackbox() { gtest blackbox build/dev/tidemark_blackbox_test 300 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
-part_asan_blackbox() { gtest blackbox build/asan/tidemark_blackbox_test 400 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
-part_tsan_blackbox() { gtest blackbox build/tsan/tidemark_blackbox_test 900 '--gtest_filter=-KillLoop.*:*_slow:*_slow/*'; }
-part_slow() { gtest blackbox build/dev/tidemark_blackbox_test 1800 '--gtest_filter=*_slow:*_slow/*'; }
+part_blackbox() { gtest blackbox build/dev/tidemark_blackbox_test 300 '--gtest_filter=-KillLoop.*'; }
+part_asan_blackbox() { gtest blackbox build/asan/tidemark_blackbox_test 400 '--gtest_filter=-KillLoop.*'; }
+part_tsan_blackbox() { gtest blackbox build/tsan/tidemark_blackbox_test 900 '--gtest_filter=-KillLoop.*'; }
 
 part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
 part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
@@ -216,6 +214,6 @@ part_bench() {
 # What the last runs of the parts showed, sanitized ones aside: they run the same tests.
 part_conformance() {
   local known=build/test-logs/conformance.tsv
-  cat build/test-logs/{unit,blackbox,kill,sim,slow}.*.tsv >"$known" 2>/dev/null
+  cat build/test-logs/{unit,blackbox,kill,sim}.*.tsv >"$known" 2>/dev/null
   checked scripts/conformance "$known" tests/conformance_required.txt build/conformance.md
 }
