@@ -153,8 +153,11 @@ void Overlay::apply(const Batch& batch, Version first, std::span<const Version> 
     std::ranges::copy(value, slot.memory.get() + tail.size());
     Shard& shard = rows.shards[std::hash<std::string_view>()(group) % kShards];
     const std::lock_guard lock(shard.mutex);
-    const auto [found, fresh] = shard.groups.try_emplace(std::string(group));
-    if (fresh) grown += static_cast<std::int64_t>(kGroupOverhead + group.size());
+    auto found = shard.groups.find(group);
+    if (found == shard.groups.end()) {
+      found = shard.groups.try_emplace(std::string(group)).first;
+      grown += static_cast<std::int64_t>(kGroupOverhead + group.size());
+    }
     grown += found->second.add(rest, std::move(slot), readable);
   }
   bytes_.fetch_add(static_cast<std::size_t>(grown), std::memory_order_relaxed);
@@ -165,7 +168,7 @@ std::optional<Overlaid> Overlay::get(Table table, std::string_view key, Version 
   const Rest rest(key.substr(group.size()));
   const Shard& shard = rows(table).shards[std::hash<std::string_view>()(group) % kShards];
   const std::shared_lock lock(shard.mutex);
-  const auto found = shard.groups.find(std::string(group));
+  const auto found = shard.groups.find(group);
   if (found == shard.groups.end()) return std::nullopt;
   const Slot* slot = found->second.at(found->second.lower_bound(rest, at));
   if (!slot || compare(*slot, rest) != 0) return std::nullopt;

@@ -120,9 +120,14 @@ class Overlay {
     std::string to;
     Version version;
   };
+  /// So that a group is found by a view of its name.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view group) const { return std::hash<std::string_view>()(group); }
+  };
   struct Shard {
     mutable std::shared_mutex mutex;
-    std::unordered_map<std::string, Group> groups;
+    std::unordered_map<std::string, Group, Hash, std::equal_to<>> groups;
   };
   struct Rows {
     std::array<Shard, kShards> shards;
