@@ -83,15 +83,10 @@ class Connection {
 };
 
 Called<void> Connection::connect() {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  int status = ::getaddrinfo(url_.host.c_str(), url_.port.c_str(), &hints, &found);
-  if (status != 0 && is_localhost(url_.host)) status = ::getaddrinfo(kLoopback, url_.port.c_str(), &hints, &found);
-  if (status != 0) return std::unexpected(no_server(url_, ::gai_strerror(status)));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, ::freeaddrinfo);
+  const auto found = look_up(url_.host, url_.port);
+  if (!found) return std::unexpected(no_server(url_, found.error()));
   int error = ECONNREFUSED;
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+  for (const addrinfo* address = found->get(); address != nullptr; address = address->ai_next) {
     socket_ = ::socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol);
     if (socket_ < 0) continue;
     const timeval timeout{.tv_sec = timeout_s_, .tv_usec = 0};  // SO_SNDTIMEO bounds connect() too

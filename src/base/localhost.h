@@ -1,6 +1,11 @@
-// This machine's own name.
+// Looking up hosts, this machine's own name among them.
 #pragma once
 
+#include <netdb.h>
+
+#include <expected>
+#include <memory>
+#include <string>
 #include <string_view>
 
 namespace tidemark {
@@ -12,5 +17,10 @@ inline constexpr const char* kLoopback = "127.0.0.1";
 inline bool is_localhost(std::string_view host) {
   return host == "localhost";
 }
+
+/// A list of addresses for stream sockets.
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+/// Blocks while name servers are asked; at least one address, or getaddrinfo's sentence. Thread-safe.
+std::expected<Addresses, std::string> look_up(const std::string& host, const std::string& port);
 
 }  // namespace tidemark

@@ -108,15 +108,10 @@ Posted HttpPost::Connection::connect_to(const addrinfo& address, const Deadline&
 }
 
 Posted HttpPost::Connection::connect(const HookUrl& url, const Deadline& deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  int status = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
-  if (status != 0 && is_localhost(url.host)) status = ::getaddrinfo(kLoopback, url.port.c_str(), &hints, &found);
-  if (status != 0) return unreachable(url.host + ": " + ::gai_strerror(status));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, ::freeaddrinfo);
+  const auto found = look_up(url.host, url.port);
+  if (!found) return unreachable(url.host + ": " + found.error());
   Posted connected = unreachable("no address");
-  for (const addrinfo* address = found; address != nullptr && !connected; address = address->ai_next)
+  for (const addrinfo* address = found->get(); address != nullptr && !connected; address = address->ai_next)
     connected = connect_to(*address, deadline);
   if (!connected) return unreachable(url.authority() + ": " + connected.error().what);
   return filter_ ? shake_hands(deadline) : connected;
