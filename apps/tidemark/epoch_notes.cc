@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "engine/epochs.h"
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 
 namespace tidemark {
 namespace {

@@ -12,7 +12,7 @@
 #include "apps/tidemark/settings_flags.h"
 #include "base/ports.h"
 #include "engine/epochs.h"
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 #include "store/rocks/rocks_warm.h"
 
 namespace tidemark {

@@ -56,7 +56,9 @@ class ApiWriter {
     return *this;
   }
   ApiWriter& pair(std::string_view name, std::string_view value) { return key(name).text(value); }
-  ApiWriter& pair_if(std::string_view name, std::string_view value) { return value.empty() ? *this : pair(name, value); }
+  ApiWriter& pair_if(std::string_view name, std::string_view value) {
+    return value.empty() ? *this : pair(name, value);
+  }
   ApiWriter& ref(std::string_view kind, std::string_view name) {
     return open('{').pair("$ref", fmt::format("#/components/{}/{}", kind, name)).close('}');
   }

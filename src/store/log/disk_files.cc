@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 
 namespace tidemark {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 #include "store/rocks/rocks_wal.h"
 
 namespace tidemark {

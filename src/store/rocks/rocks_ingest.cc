@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 
 namespace tidemark {
 namespace {

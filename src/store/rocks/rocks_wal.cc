@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 
 namespace tidemark {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/directory.h"
 #include "store/rocks/rocks_database.h"
-#include "store/rocks/rocks_directory.h"
 #include "store/rocks/rocks_ingest.h"
 
 namespace tidemark {

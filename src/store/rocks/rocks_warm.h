@@ -29,8 +29,8 @@ struct RocksOptions {
   std::uint64_t min_free_bytes = 64u << 20;
   /// Sorted files held open at a time; twice as many during a recovery.
   int max_open_files = 1000;
-  /// Batches of at least so many operations, in the order of their keys and without ranges, go past log and memtables as
-  /// sorted files; 0: none do.
+  /// Batches of at least so many operations, in the order of their keys and without ranges, go past log and memtables
+  /// as sorted files; 0: none do.
   std::size_t ingest_operations = 0;
   /// Threads that write out and merge sorted files.
   int background_jobs = 2;

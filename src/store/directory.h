@@ -1,5 +1,5 @@
-// What the RocksDB adapter does with files itself: the lock, the format file, the pointer to the current database,
-// hard links and copies. Everything here is durable when it returns, unless it says otherwise.
+// What the adapters of the embedded store do with files themselves: the lock, the format file, the pointer to the
+// current database, hard links and copies. Everything here is durable when it returns, unless it says otherwise.
 //
 //   <path>/LOCK          held with flock while the store is open; the holder's process id for people
 //   <path>/FORMAT        "tidemark-warm 4\n"

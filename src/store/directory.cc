@@ -1,4 +1,4 @@
-#include "store/rocks/rocks_directory.h"
+#include "store/directory.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
