@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "base/log.h"
 #include "core/planted.h"
 #include "sim/progress.h"
 
@@ -169,6 +170,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   explore->add_flag("--first", flags.session.stop_at_failure, "Stop at the first");
   CLI11_PARSE(app, argc, argv);
+  // What stores say of faults that were ordered.
+  tidemark::set_log(tidemark::LogLevel::off, tidemark::LogFormat::text);
 
   flags.session.modes = modes_of(flags.mode);
   if (flags.session.tracing) flags.session.threads = 1;

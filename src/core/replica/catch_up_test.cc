@@ -240,6 +240,57 @@ TEST(Replica, APushThatDoesNotFollowWhatTheDescentBroughtIsPulled) {
   EXPECT_EQ(device.store.device().cursor.mark, server.view.user(kAnna).mark);
 }
 
+LinkState state_told(const TestDevice& device) {
+  for (auto event = device.events.rbegin(); event != device.events.rend(); ++event)
+    if (const auto* link = std::get_if<LinkEvent>(&*event)) return link->state;
+  return LinkState::offline;
+}
+
+void kick(TestDevice& device, const std::string& code) {
+  device.frame({0, Kick{.code = code, .terminal = true, .message = {}}});
+}
+
+/// A hello that was given up with its connection may arrive after the next one was welcomed; then the server takes it
+/// for the newer link.
+TEST(Replica, AHelloOfItsOwnThatArrivesLateDoesNotEndIt) {
+  TestServer server;
+  TestDevice device(kAnna);
+  device.connect();
+  (void)device.expect<Hello>();  // on its way for long
+  device.disconnect();
+  join(server, device);
+  kick(device, "REPLACED");
+  EXPECT_TRUE(device.close_asked);
+  EXPECT_EQ(state_told(device), LinkState::offline) << "it may connect again";
+  device.disconnect();
+  join(server, device);
+  EXPECT_EQ(device.replica->link(), LinkState::in_step);
+  kick(device, "REPLACED");
+  EXPECT_EQ(state_told(device), LinkState::refused) << "one late hello is no reason for two links";
+}
+
+TEST(Replica, AnotherKickIsForGoodWhateverIsOnItsWay) {
+  TestServer server;
+  TestDevice device(kAnna);
+  device.connect();
+  (void)device.expect<Hello>();
+  device.disconnect();
+  join(server, device);
+  kick(device, "OTHER_DEVICE");
+  EXPECT_EQ(state_told(device), LinkState::refused);
+}
+
+TEST(Replica, WhoseHellosWereAllAnsweredIsReplacedForGood) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& first = join(server, device);
+  device.disconnect();
+  server.disconnect(first);
+  join(server, device);
+  kick(device, "REPLACED");
+  EXPECT_EQ(state_told(device), LinkState::refused);
+}
+
 TEST(Conformance, S27_stale_response) {
   TestServer server;
   TestDevice device(kAnna);

@@ -1,6 +1,7 @@
 #include "core/replica/replica.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/session.h"
 
@@ -48,6 +49,9 @@ void Replica::greet() {
 void Replica::on_disconnected(Now now) {
   begin(now);
   if (!ws_.connected) return;
+  hello_on_its_way_ = hello_on_its_way_ || std::ranges::any_of(ws_.pending(), [](const auto& entry) {
+                        return entry.second.kind == Pending::Kind::hello;
+                      });
   ws_.link_down();
   index_.on_link_down();
   conversations_.on_link_down();
@@ -150,8 +154,12 @@ struct Replica::Dispatch {
   }
   void operator()(Kick& kick) const {
     replica.ws_.out.close_link = true;
-    if (kick.terminal) replica.link_ = LinkState::refused;
-    replica.ws_.raise(LinkEvent{kick.terminal ? LinkState::refused : LinkState::offline, std::nullopt, kick.code});
+    // The newer link may be one that was given up before this one: then nobody is behind it, and this is no quarrel of
+    // two. Once for a hello, so that two that have one install do not replace each other for ever.
+    const bool own = kick.code == kReplaced && std::exchange(replica.hello_on_its_way_, false);
+    const bool for_good = kick.terminal && !own;
+    if (for_good) replica.link_ = LinkState::refused;
+    replica.ws_.raise(LinkEvent{for_good ? LinkState::refused : LinkState::offline, std::nullopt, kick.code});
   }
 };
 

@@ -153,6 +153,7 @@ class Replica {
   PeerReceipts receipts_;
   GroupCalls groups_;
   LinkState link_ = LinkState::offline;
+  bool hello_on_its_way_ = false;  // one was not answered before its connection ended: it may still reach the server
 };
 
 }  // namespace tidemark::replica

@@ -156,6 +156,7 @@ void RocksStore::stop(State state, const std::string& problem) {
 
 Result<void> RocksStore::commit(const Batch& batch) {
   if (state_ != State::ready) return fail(ErrorCode::RETRY_LATER, {}, problem_);
+  if (batch.empty()) return {};
   if (auto room = check_room(false); !room) {
     stop(State::refused, room.error().detail);
     return room;
