@@ -106,12 +106,14 @@ void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) 
   if (held == nullptr) return;
   close(*held);
   ConversationState& state = ws_.edit(*held);
-  // Clamped: what comes above the head is born unread. A pointer that is shown there was set before a restore.
+  // Clamped: what comes above the head is born unread. A pointer that is shown there, up to what was asked for, was set
+  // before a restore; what lies above that was read since.
+  const auto fall = [&](Seq& pointer) {
+    if (pointer <= item.seq) pointer = std::min(pointer, reply.read);
+  };
   if (reply.clamped) {
-    state.local_read = std::min(state.local_read, reply.read);
-    state.object.read = std::min(state.object.read, reply.read);
-  } else {
-    state.local_read = std::max(state.local_read, reply.read);  // a summary from before it may still come
+    fall(state.local_read);
+    fall(state.object.read);
   }
   // Another device may have read further; a summary from before that must not take it back.
   state.local_read = std::max(state.local_read, reply.read);

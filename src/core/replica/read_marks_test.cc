@@ -99,6 +99,27 @@ TEST(ReadMarks, APointerFromBeforeARestoreFallsToWhatTheServerHas) {
   EXPECT_EQ(device.state(kChat).local_read, Seq(1));
 }
 
+/// The answer was lost, and the user has read on since: it is given again when it is long outdated.
+TEST(ReadMarks, AClampedAnswerLeavesWhatWasReadSince) {
+  TestServer server;
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  send_messages(server, 2);
+  settle(server, device, link);
+  ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(2)).has_value());
+  device.take();
+  const Request asked = device.expect<Mutate>();
+  send_messages(server, 3);
+  settle(server, device, link);
+  ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(5)).has_value());
+  device.take();
+  MutatedReply reply;
+  reply.read = Seq(1);
+  reply.clamped = true;
+  device.answer(asked, reply);
+  EXPECT_EQ(device.object(kChat).read, Seq(5));
+}
+
 TEST(ReadMarks, ASummaryFromBeforeTheAnswerDoesNotTakeThePointerBack) {
   TestServer server;
   TestDevice device(kAnna);
