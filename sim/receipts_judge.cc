@@ -95,7 +95,10 @@ void ReceiptsJudge::check(const SimDevice& device, Link& link, const Conversatio
   // What he has read was at his devices, or was read for him by a backend. Where nothing was ever written it means
   // nothing.
   const LogBook::Log& log = book_.log(conversation);
-  const auto beyond = log.upper_bound(std::max(head, read));
+  // A change of what he has cleared or deleted is told to none of his devices.
+  const OwnState& own = own_.of(receipt.user, conversation);
+  auto beyond = log.upper_bound(std::max(head, read));
+  while (beyond != log.end() && beyond->second.target && own.hides(beyond->second.target)) ++beyond;
   if (beyond != log.end() && receipt.delivered >= beyond->first)
     fault("I13", fmt::format("{} has reached him, and his devices know of {}", receipt.delivered.value, head.value));
   Receipt& before = link.told[{conversation, receipt.user}];
