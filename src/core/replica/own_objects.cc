@@ -105,6 +105,12 @@ void OwnObjects::take(const UserObject& object) {
   if (differs) ws_.raise(ObjectEvent{object});
 }
 
+void OwnObjects::store(const ObjectState& state) {
+  // Swept by the same input: stores take what is removed away last.
+  std::erase(ws_.out.batch.objects_removed, tidemark::name_of(state.object));
+  ws_.out.batch.objects.push_back(state);
+}
+
 void OwnObjects::sweep() {
   for (auto it = objects_.begin(); it != objects_.end();) {
     ObjectState& state = it->second;

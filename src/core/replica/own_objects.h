@@ -31,7 +31,7 @@ class OwnObjects {
   bool settled() const;
 
  private:
-  void store(const ObjectState& state) { ws_.out.batch.objects.push_back(state); }
+  void store(const ObjectState& state);
   void answered(const MutationItem& item, const std::function<void(ObjectState&)>& settle);
 
   Workspace& ws_;

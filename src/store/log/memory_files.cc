@@ -12,6 +12,13 @@ std::unexpected<Error> no_file(const std::string& name) {
   return fail(ErrorCode::RETRY_LATER, {}, "cannot open memory/" + name + ": No such file or directory");
 }
 
+/// A sector becomes what it was; the file may have been cut since.
+void put_back(std::string& bytes, std::uint64_t sector, const std::string& was) {
+  const std::uint64_t from = sector * MemoryFiles::kSectorBytes;
+  const std::uint64_t size = std::min<std::uint64_t>(was.size(), bytes.size() - from);
+  bytes.replace(from, size, was, 0, size);
+}
+
 }  // namespace
 
 class MemoryFile final : public LogFile {
@@ -128,12 +135,8 @@ void MemoryFiles::crash(const std::function<bool()>& kept) {
   for (auto& [name, content] : std::exchange(removed_, {}))
     if (!kept()) files_.try_emplace(name, std::move(content));
   for (auto& [name, content] : files_) {
-    for (const auto& [sector, was] : std::exchange(content->unsynced, {})) {
-      if (kept()) continue;
-      const std::uint64_t from = sector * kSectorBytes;
-      content->bytes.replace(from, std::min<std::uint64_t>(was.size(), content->bytes.size() - from), was, 0,
-                             content->bytes.size() - from);
-    }
+    for (const auto& [sector, was] : std::exchange(content->unsynced, {}))
+      if (!kept()) put_back(content->bytes, sector, was);
   }
 }
 
@@ -149,6 +152,7 @@ std::shared_ptr<MemoryFiles> MemoryFiles::copy() const {
   for (const auto& [name, content] : files_) {
     made->files_[name] = std::make_shared<Content>();
     made->files_[name]->bytes = content->bytes;
+    for (const auto& [sector, was] : content->unsynced) put_back(made->files_[name]->bytes, sector, was);
   }
   return made;
 }

@@ -36,7 +36,7 @@ class MemoryFiles final : public LogFiles {
   void crash(const std::function<bool()>& kept);
   /// Inverts the bits of one byte, for good.
   void damage(const std::string& name, std::uint64_t place);
-  /// A directory with what is here now.
+  /// A directory with what is synced here now: a backup.
   std::shared_ptr<MemoryFiles> copy() const;
 
  private:
