@@ -5,6 +5,9 @@
 
 namespace tidemark {
 
+/// The code of the kick by a newer link of the same device: no error of a request, so not in the table of errors.
+inline constexpr std::string_view kReplaced = "REPLACED";
+
 /// The code that answers for a session that ended so, on socket and HTTP alike.
 ErrorCode code_of(SessionEnd end);
 

@@ -247,7 +247,7 @@ struct KickText {
 };
 
 KickText kick_text(SessionEnd end) {
-  if (end == SessionEnd::replaced) return {"REPLACED", "This device has a newer link."};
+  if (end == SessionEnd::replaced) return {kReplaced, "This device has a newer link."};
   const ErrorInfo& info = error_info(code_of(end));
   return {info.name, info.english};
 }

@@ -84,6 +84,16 @@ struct WarmStatus {
   std::uint64_t puts = 0;        // since the start: operations and bytes of committed batches, syncs
   std::uint64_t put_bytes = 0;
   std::uint64_t batches = 0;
+
+  /// Counts what a committed batch has put.
+  void count(const Batch& batch) {
+    ++batches;
+    for (const Batch::Operation& operation : batch.operations()) {
+      if (operation.kind != Batch::Kind::put) continue;
+      ++puts;
+      put_bytes += operation.key.size() + operation.value.size();
+    }
+  }
 };
 
 class Warm {

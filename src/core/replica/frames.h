@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -209,8 +208,6 @@ struct Hint {
   Mark head;
 };
 
-/// The code of the kick by a newer link of the same device.
-inline constexpr std::string_view kReplaced = "REPLACED";
 struct Kick {
   std::string code;
   bool terminal = false;

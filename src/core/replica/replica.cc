@@ -155,7 +155,7 @@ struct Replica::Dispatch {
   void operator()(Kick& kick) const {
     replica.ws_.out.close_link = true;
     // The newer link may be one that was given up before this one: then nobody is behind it, and this is no quarrel of
-    // two. Once for a hello, so that two that have one install do not replace each other for ever.
+    // two. Once, so that two that have one install do not replace each other for ever.
     const bool own = kick.code == kReplaced && std::exchange(replica.hello_on_its_way_, false);
     const bool for_good = kick.terminal && !own;
     if (for_good) replica.link_ = LinkState::refused;

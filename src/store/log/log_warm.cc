@@ -29,7 +29,8 @@ void encode(const Batch& batch, std::string& bytes) {
   }
 }
 
-Result<Batch> decode(std::string_view bytes) {
+/// Nothing when the bytes are no batch of this version.
+std::optional<Batch> decode(std::string_view bytes) {
   Batch batch;
   ByteReader in(bytes);
   while (in.ok() && !in.done()) {
@@ -37,14 +38,12 @@ Result<Batch> decode(std::string_view bytes) {
     const auto table = static_cast<Table>(in.u8());
     std::string key(in.string());
     std::string value(kind == Batch::Kind::erase ? std::string_view() : in.string());
-    if (kind > Batch::Kind::erase_range || static_cast<std::size_t>(table) >= std::size(kTables)) break;
+    if (kind > Batch::Kind::erase_range || static_cast<std::size_t>(table) >= std::size(kTables)) return std::nullopt;
     if (kind == Batch::Kind::put) batch.put(table, std::move(key), std::move(value));
     if (kind == Batch::Kind::erase) batch.erase(table, std::move(key));
     if (kind == Batch::Kind::erase_range) batch.erase_range(table, std::move(key), std::move(value));
   }
-  if (!in.done())
-    return fail(ErrorCode::INTERNAL, {}, "a record of the commit log is not understood; another version wrote it");
-  return batch;
+  return in.done() ? std::optional(std::move(batch)) : std::nullopt;
 }
 
 bool hidden(Table table, std::string_view key) {
@@ -221,6 +220,12 @@ LogWarm::~LogWarm() {
   log_->close();
 }
 
+std::unexpected<Error> LogWarm::not_understood(std::uint64_t record) const {
+  return fail(ErrorCode::INTERNAL, {},
+              "record " + std::to_string(record) + " of the commit log " + files_->place() +
+                  " is not understood; use the version of the program that wrote it");
+}
+
 Result<void> LogWarm::replay(std::uint64_t fresh_id) {
   TM_ASSIGN(const auto marker, sorted_snapshot_->get(Table::meta, kMarker));
   std::uint64_t known = 0;
@@ -228,15 +233,19 @@ Result<void> LogWarm::replay(std::uint64_t fresh_id) {
     ByteReader in(*marker);
     log_id_ = in.be64();
     known = in.varint();
-    if (!in.done()) return fail(ErrorCode::INTERNAL, {}, "the marker of the commit log is damaged");
+    if (!in.done())
+      return fail(ErrorCode::INTERNAL, {},
+                  "the sorted store's marker of the commit log " + files_->place() +
+                      " is damaged; put a backup back with `tidemark restore`");
   } else {
     log_id_ = fresh_id;
     TM_TRY(sorted_->commit(marker_at(0)));
   }
   TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, known,
                                   [&](std::uint64_t number, std::string_view payload) -> Result<void> {
-                                    TM_ASSIGN(const Batch batch, decode(payload));
-                                    apply(batch);
+                                    const std::optional<Batch> batch = decode(payload);
+                                    if (!batch) return not_understood(number);
+                                    apply(*batch);
                                     if (active_->bytes() < options_.overlay_bytes) return {};
                                     TM_TRY(materialise({active_, number}));
                                     active_ = std::make_shared<Overlay>(group_bytes_);
@@ -325,12 +334,7 @@ WarmStatus LogWarm::status() const {
 
 void LogWarm::count(const Batch& batch) {
   const std::lock_guard lock(mutex_);
-  ++counted_.batches;
-  for (const Batch::Operation& operation : batch.operations()) {
-    if (operation.kind != Batch::Kind::put) continue;
-    ++counted_.puts;
-    counted_.put_bytes += operation.key.size() + operation.value.size();
-  }
+  counted_.count(batch);
 }
 
 /// Sees to it that the active overlay may grow: a full one is frozen and materialised; only when the one before it is
@@ -343,7 +347,10 @@ Result<void> LogWarm::make_room() {
   if (frozen_) {
     if (active_->bytes() < 2 * options_.overlay_bytes) return {};
     if (!changed_.wait_for(lock, kPatience, [&] { return !frozen_; }))
-      return fail(ErrorCode::RETRY_LATER, {}, "the sorted store does not take what the commit log holds");
+      return fail(ErrorCode::RETRY_LATER, {},
+                  "the sorted store has not taken what the commit log " + files_->place() +
+                      " holds for ten seconds; what it says in the log of the server tells why, most likely a full or "
+                      "failing disk");
   }
   frozen_ = Frozen{active_, log_->last()};
   active_ = std::make_shared<Overlay>(group_bytes_);

@@ -63,6 +63,7 @@ class LogWarm final : public Warm {
           LogWarmOptions options);
 
   Result<void> replay(std::uint64_t fresh_id);
+  std::unexpected<Error> not_understood(std::uint64_t record) const;
   void apply(const Batch& batch);
   Result<void> make_room();
   Result<void> materialise(const Frozen& frozen);

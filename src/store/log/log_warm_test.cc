@@ -78,6 +78,25 @@ using MostlySorted = LogWorld<300, false>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Log, WarmConformance, AllInTheLog);
 INSTANTIATE_TYPED_TEST_SUITE_P(LogOften, WarmConformance, MostlySorted);
 
+/// What ends in the midst of an operation, or has one of a kind or table that there is not, also as its very last.
+TEST(LogWarm, RefusesRecordsOfAnotherVersion) {
+  for (const std::string& record :
+       {std::string("\x07\x01\x00\x00", 4), std::string("\x01\x40\x00", 3), std::string("\x00\x01\x05k", 4)}) {
+    const auto files = std::make_shared<MemoryFiles>();
+    const CommitLogOptions options{.segment_bytes = 4'096};
+    auto log =
+        CommitLog::open(*files, options, 7, 0, [](std::uint64_t, std::string_view) { return Result<void>(); }).value();
+    ASSERT_TRUE(log->append(record));
+    log.reset();
+    auto sorted = MemoryWarm::open(std::make_shared<MemoryDisk>()).value();
+    const auto opened =
+        LogWarm::open(files, std::move(sorted), keys::owner_bytes, {.log = options, .threaded = false}, 7);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::INTERNAL);
+    EXPECT_THAT(opened.error().detail, testing::HasSubstr("record 1 of the commit log memory"));
+  }
+}
+
 /// The whole embedded store, its sorted part fed by a thread.
 RC_GTEST_PROP(LogWarmProperty, OverSortedFilesInAThread, ()) {
   set_log(LogLevel::off, LogFormat::text);

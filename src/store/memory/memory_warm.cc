@@ -232,17 +232,8 @@ Result<void> MemoryWarm::commit(const Batch& batch) {
     return written;
   }
   publish(std::move(next));
-  count(batch);
+  status_.count(batch);
   return {};
-}
-
-void MemoryWarm::count(const Batch& batch) {
-  ++status_.batches;
-  for (const Batch::Operation& operation : batch.operations()) {
-    if (operation.kind != Batch::Kind::put) continue;
-    ++status_.puts;
-    status_.put_bytes += operation.key.size() + operation.value.size();
-  }
 }
 
 Result<void> MemoryWarm::recover() {

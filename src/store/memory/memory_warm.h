@@ -100,7 +100,6 @@ class MemoryWarm final : public Warm {
   MemoryWarm(std::shared_ptr<MemoryDisk> disk, std::uint64_t opening, MemoryTables tables);
   Result<void> write(MemoryTables next);
   void publish(MemoryTables tables);
-  void count(const Batch& batch);
 
   const std::shared_ptr<MemoryDisk> disk_;
   const std::uint64_t opening_;
