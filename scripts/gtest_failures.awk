@@ -3,8 +3,9 @@
 
 function keep(line) { if (length(line) > 0) kept[++lines] = line }
 function show(    i, from) {
-  # What a failed test says stands at the front, what a crash says at the end.
+  # What a failed test says stands at the front, what a crash says at the end, what a sanitizer says from its line on.
   from = ended ? 1 : lines - most + 1
+  for (i = lines; i > 0; i--) if (kept[i] ~ /ERROR: .*Sanitizer/) from = i
   if (from < 1) from = 1
   for (i = from; i <= lines && i < from + most; i++) print kept[i]
 }

@@ -48,7 +48,8 @@ class LogWorld {
   }
   void damage() {
     disk_->damage(Table::users, "k000050");
-    for (const std::string& name : files_->list().value()) {
+    const auto names = files_->list().value();  // clang keeps no temporary for a loop in a template
+    for (const std::string& name : names) {
       const std::size_t place = files_->read(name).value().find("k000050");
       if (place != std::string::npos) files_->damage(name, place);
     }
