@@ -278,7 +278,7 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   if (told->title != object.title) fault("I7", "its title is old");
   if (told->muted_until != object.muted_until) fault("I7", "its mute differs");
   if (told->pinned_at != object.pinned_at) fault("I7", "its pin differs");
-  if (told->unread_flag != object.unread_flag) fault("I7", "its unread flag differs");
+  if (told->unread_flag != object.unread_flag) fault("I7", fmt::format("its unread flag is {}", object.unread_flag));
   if (told->unread != object.unread) fault("I12", "its unread number differs from a new device's");
 }
 

@@ -186,12 +186,18 @@ void HookBook::check_arrived(const std::shared_ptr<const Snapshot>& snapshot, st
   run_.ask(Judge::hooks);
   if (untold != lost_)
     throw Violation("hooks", fmt::format("{} entries were never told, and the application knows of {}", untold, lost_));
-  const auto waits = [](auto&&...) -> bool { throw Violation("hooks", "an event still waits to be told"); };
-  auto read = read_waiting_events(*snapshot, {}, [&](const WaitingEvent&) { return waits(); });
-  if (read) read = read_dead_events(*snapshot, {}, [&](const DeadEvent&) { return waits(); });
-  check_files(snapshot, {});
-  // A moment of grace: the server looks once in a while.
-  constexpr std::int64_t kGraceMs = 5'000;
+  constexpr std::int64_t kGraceMs = 5'000;  // the server looks once in a while, and tells what it found
+  std::set<FileExpiry> files;
+  const auto waits = [&](const WaitingEvent& waiting) -> bool {
+    const Event& event = waiting.event;
+    if (event.kind != EventKind::attachments_expired || event.at <= expired_to - kGraceMs)
+      throw Violation("hooks",
+                      fmt::format("event {} of {} still waits to be told", text_of(waiting.name), lane_of(event)));
+    return files.insert({event.at, event.conversation, event.seq}).second;
+  };
+  auto read = read_waiting_events(*snapshot, {}, waits);
+  if (read) read = read_dead_events(*snapshot, {}, [&](const DeadEvent& dead) { return waits(dead.waiting); });
+  check_files(snapshot, files);
   StoreView(snapshot).file_expiries([&](const FileExpiry& file) -> bool {
     if (file.at > expired_to - kGraceMs) return false;
     throw Violation("hooks", "a file of " + named({file.conversation, file.seq}) + " has expired and nobody was told");

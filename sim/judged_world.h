@@ -98,6 +98,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   LogBook book_;
   MemoryJudge memory_{run_};
   std::optional<LogBook> backup_;
+  OwnBook own_backup_;
   GoneTexts gone_{[this](std::uint64_t number) { return book_.lives(number); }};
 
  private:

@@ -19,6 +19,8 @@ bool shares(const OwnBook& own, const UserId& user) {
 }  // namespace
 
 void ReceiptsJudge::published(const std::vector<UserId>& users) {
+  // Of a user who is deleted nothing is known: after a restore he may be there again for a while.
+  std::erase_if(sharing_, [&](const auto& each) { return std::ranges::find(users, each.first) == users.end(); });
   for (const UserId& user : users) {
     Sharing& sharing = sharing_[user];
     if (std::exchange(sharing.on, shares(own_, user)) == sharing.on) continue;

@@ -41,6 +41,8 @@ void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
   }
   if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer))
     device.tell(fmt::format("is answered change {} as of mark {}", mutated->number, mutated->mark.value));
+  if (const auto* error = std::get_if<Error>(&frame.answer))
+    device.tell(fmt::format("is refused: {} {}: {}", error_info(error->code).name, error->field, error->message()));
   const auto list = [](const std::vector<Entry>& rows) {
     std::string all;
     for (const Entry& row : rows)
@@ -60,8 +62,9 @@ void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
                             page->covers.after.value, page->covers.to.value, page->as_of.value, list(page->messages)));
   if (const auto* push = std::get_if<replica::Push>(&frame.answer))
     for (const PushItem& item : push->items)
-      device.tell(fmt::format("is pushed ({}, {}] {}:{}{}", item.index_after.value, item.index_to.value,
+      device.tell(fmt::format("is pushed ({}, {}] {}:{}{}{}", item.index_after.value, item.index_to.value,
                               item.conversation.value, item.entry ? item.entry->seq.value : 0,
+                              item.entry && item.entry->target ? fmt::format(" to {}", item.entry->target.value) : "",
                               item.summary ? " with the summary" : "") +
                   (item.objects ? " with" + names(*item.objects) : ""));
 }

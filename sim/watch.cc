@@ -23,6 +23,12 @@ bool lags(const Entry& row, const Entry& change) {
   return kills(change.kind) || row.revision < change.seq;
 }
 
+/// What a row has to show of changes of this kind. Who reads of a reaction when its message is gone is not told of it.
+const Entry* last_shown(const LogBook& book, const ConversationId& id, Seq target, EntryKind kind) {
+  const Entry* change = book.last_change(id, target, EntryKind::edit);
+  return change && kills(change->kind) ? change : book.last_change(id, target, kind);
+}
+
 int rank_of(const Entry& row) {
   return row.dead() ? 2 : row.state == MessageState::edited ? 1 : 0;
 }
@@ -163,12 +169,14 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
     if (run_.tracing)
-      device.tell(fmt::format(
-          "stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}, touched {} tail {} cleared {} (own {}){}",
-          state.id().value, state.object.head_seq.value, state.object.touch_seq.value, state.object.mark.value,
-          state.object.read.value, state.local_read.value, state.object.unread.count,
-          state.object.unread.exact ? "" : "+", state.touched.value, state.tail.value, state.object.cleared.value,
-          state.local_cleared.value, state.object.removed ? " removed" : ""));
+      device.tell(
+          fmt::format("stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}{}, touched {} tail {} cleared "
+                      "{} (own {}){}",
+                      state.id().value, state.object.head_seq.value, state.object.touch_seq.value,
+                      state.object.mark.value, state.object.read.value, state.local_read.value,
+                      state.object.unread.count, state.object.unread.exact ? "" : "+",
+                      state.object.unread_flag ? " flag" : "", state.touched.value, state.tail.value,
+                      state.object.cleared.value, state.local_cleared.value, state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
     receipts_.learned(device.user(), state.id(), std::max(state.object.head_seq, state.tail));
     check_object(device, state.object);
@@ -277,7 +285,7 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
     for (auto it = log.upper_bound(stored ? stored->state.touched : Seq()); it != log.end(); ++it) {
       if (it->first > state.touched) break;
       const Seq target = it->second.target;
-      if (!target || book_.last_change(state.id(), target, it->second.kind) != &it->second) continue;
+      if (!target || last_shown(book_, state.id(), target, it->second.kind) != &it->second) continue;
       const auto* row = after(state.id(), target);
       if (state.lost.contains(target)) continue;  // is here alone, as it was
       if (row && !row->note.provisional && lags(*row->entry, it->second)) fault(state.id(), target, state.touched);
@@ -292,7 +300,7 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
                       : stored                           ? stored->state.touched
                                                          : Seq();
     for (const EntryKind kind : {EntryKind::edit, EntryKind::reaction}) {
-      const Entry* change = book_.last_change(row.conversation, seq, kind);
+      const Entry* change = last_shown(book_, row.conversation, seq, kind);
       if (change && change->seq <= up_to && !row.note.provisional && lags(*row.entry, *change))
         fault(row.conversation, seq, up_to);
     }
@@ -430,6 +438,7 @@ void JudgedWorld::back_up_server() {
   look_at_log();
   server_.back_up();
   backup_ = book_;
+  own_backup_ = own_;
 }
 
 void JudgedWorld::restore_server() {
@@ -437,6 +446,8 @@ void JudgedWorld::restore_server() {
   if (server_.up()) server_.crash(SimDisk::Fate::lost);
   server_.restore();
   book_.restore(*backup_);
+  own_ = own_before_ = own_backup_;
+  receipts_.published(users_);
   for (auto& [user, deletion] : deleted_) deletion = Deletion::begun;
   // A recall may be lost too: then its text is there again.
   gone_.clear();

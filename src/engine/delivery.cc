@@ -128,6 +128,9 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       ref.shared = shared;
       ref.size_bytes = size_of(entry.get());
       User& user = *found->second;
+      const bool leaves = receiver.summary && !receiver.summary->member;
+      if (leaves || receiver.large.value_or(false) || (receiver.summary && receiver.summary->large))
+        note_holder(user, notice.conversation);
       if (!notice.entry && !receiver.summary && !receiver.objects) {
         moved(user, receiver.to);
         continue;
@@ -155,14 +158,35 @@ void Delivery::forget(const Notice& notice) {
   const auto erase = [&](PushRef& ref) {
     if (ref.item.conversation == notice.conversation) erase_from(ref, notice.dead, blanks);
   };
-  // Whoever was told of the message is told that it is gone.
-  for (const Receiver& receiver : notice.receivers) {
-    const auto found = users_.find(receiver.user);
-    if (found == users_.end()) continue;
-    std::ranges::for_each(found->second->recent, erase);
-    for (Session* session : found->second->sessions) std::ranges::for_each(session->pending, erase);
-  }
+  const auto erase_all = [&](User& user) {
+    std::ranges::for_each(user.recent, erase);
+    for (Session* session : user.sessions) std::ranges::for_each(session->pending, erase);
+  };
+  // Whoever was told of the message is told that it is gone, but for the holders.
+  for (const Receiver& receiver : notice.receivers)
+    if (const auto found = users_.find(receiver.user); found != users_.end()) erase_all(*found->second);
   for (Session* session : told_besides(notice)) std::ranges::for_each(session->pending, erase);
+  const auto holders = holders_.find(notice.conversation);
+  if (holders == holders_.end()) return;
+  const auto of_it = [&](const PushRef& ref) { return ref.item.conversation == notice.conversation; };
+  const std::vector<User*> before(holders->second.begin(), holders->second.end());
+  for (User* user : before) {
+    erase_all(*user);
+    const bool waits = std::ranges::any_of(
+        user->sessions, [&](const Session* session) { return std::ranges::any_of(session->pending, of_it); });
+    if (!waits && std::ranges::none_of(user->recent, of_it)) drop_holder(*user, notice.conversation);
+  }
+}
+
+void Delivery::note_holder(User& user, const ConversationId& id) {
+  if (holders_[id].insert(&user).second) user.held.push_back(id);
+}
+
+void Delivery::drop_holder(User& user, const ConversationId& id) {
+  const auto holders = holders_.find(id);
+  holders->second.erase(&user);
+  if (holders->second.empty()) holders_.erase(holders);
+  std::erase(user.held, ConversationId(id));
 }
 
 // ---------------------------------------------------------------------------------------------- large groups
@@ -187,7 +211,10 @@ void Delivery::follow(User& user, const ConversationId& id, bool large) {
 
 void Delivery::close_all(Session& session) {
   for (const ConversationId& id : session.open)
-    if (const auto group = groups_.find(id); group != groups_.end()) std::erase(group->second.open, &session);
+    if (const auto group = groups_.find(id); group != groups_.end()) {
+      std::erase(group->second.open, &session);
+      if (!session.pending.empty()) note_holder(*session.user, id);
+    }
   session.open.clear();
 }
 
@@ -236,6 +263,7 @@ void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry
   ref.size_bytes = size_of(shared->entry.get());
   for (Session* session : told_besides(notice)) {
     const bool own = session->user->id == notice.entry->sender;
+    if (own) note_holder(*session->user, notice.conversation);
     ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();
     ref.item.mentioned = !own && notice.entry->mention_all;
     offer_entry(*session, ref);
@@ -504,6 +532,7 @@ void Delivery::tick(std::int64_t now_ms) {
     User& user = *each.second;
     if (!user.sessions.empty() || now_ms - user.idle_since_ms < options_.linger_ms) return false;
     while (!user.large.empty()) follow(user, ConversationId(user.large.back()), false);
+    while (!user.held.empty()) drop_holder(user, ConversationId(user.held.back()));
     return true;
   });
 }

@@ -148,6 +148,7 @@ class Delivery {
     std::size_t recent_bytes = 0;
     std::vector<Session*> sessions;
     std::vector<ConversationId> large;  // the large groups that he is in
+    std::vector<ConversationId> held;   // where holders_ has him
     std::int64_t idle_since_ms = 0;
   };
   /// A large group with members here.
@@ -170,6 +171,10 @@ class Delivery {
   void moved(User& user, Mark head);
   /// What was told of a message that is dead by now is not told again: neither it nor its edits nor previews of it.
   void forget(const Notice& notice);
+  /// The user, or a device of his, keeps what he may not be a receiver of when it is taken back: an entry from before
+  /// the group became large or he left it, the preview of a large group.
+  void note_holder(User& user, const ConversationId& id);
+  void drop_holder(User& user, const ConversationId& id);
   /// The recent changes in (after, head], or nothing when they are not all kept.
   std::optional<std::vector<PushRef>> recent_after(const User& user, Mark after) const;
   void offer(Session& session, const PushRef& ref);
@@ -188,6 +193,7 @@ class Delivery {
   const DeliveryOptions options_;
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<UserId, std::unique_ptr<User>> users_;
+  std::unordered_map<ConversationId, std::unordered_set<User*>> holders_;
   std::map<ConversationId, Group> groups_;
   std::size_t pushed_ = 0;  // since the last tick
   bool busy_ = false;

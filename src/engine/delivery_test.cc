@@ -451,6 +451,78 @@ TEST_F(LargeDelivery, WhatWasTakenBackIsPushedToNobody) {
   EXPECT_EQ(port_.texts[1][0], "");
 }
 
+/// What every user here keeps and what waits for every link.
+struct KeptTexts {
+  explicit KeptTexts(const Delivery& delivery) {
+    delivery.each_user([&](const UserId&, const std::list<PushRef>& recent, std::size_t) { add(recent); });
+    delivery.each_queue([&](SessionId, const std::vector<PushRef>& pending) { add(pending); });
+  }
+  template <typename Refs>
+  void add(const Refs& refs) {
+    for (const PushRef& ref : refs) {
+      if (ref.item.entry) texts.push_back(ref.item.entry->body.text);
+      if (ref.item.summary) texts.push_back(ref.item.summary->preview.text);
+    }
+  }
+  std::vector<std::string> texts;
+};
+
+TEST_F(LargeDelivery, WhatIsKeptForOthersThanItsReceiversIsTakenBackToo) {
+  const auto index_change = [](const std::string& user, std::uint64_t to) {
+    return Receiver{UserId(user), Mark(to - 1), Mark(to), 0, false, nullptr};
+  };
+  const auto message = [&](const std::string& user) {
+    Notice notice = said(g, 1, "z");
+    auto entry = std::make_shared<Entry>(*notice.entry);
+    entry->body.text = "secret";
+    notice.entry = entry;
+    notice.large = user.empty();
+    if (!user.empty()) notice.receivers = {index_change(user, 1)};
+    return notice;
+  };
+  auto summary = std::make_shared<Change>();
+  summary->preview.seq = Seq(1);
+  summary->preview.text = "secret preview";
+  summary->member = summary->large = true;
+  // Reads on, and his devices are told what the list shows.
+  come(1, "reader", {g});
+  Notice own{g, nullptr, 2, {index_change("reader", 1)}};
+  own.receivers[0].summary = summary;
+  delivery_.publish({own}, now_);
+  // Was told when it was small.
+  come(2, "old member", {});
+  Notice grows = said(g, 2, "z");
+  grows.receivers = {index_change("old member", 2)};
+  grows.receivers[0].large = true;
+  delivery_.publish({message("old member"), grows}, now_);
+  // Has left since.
+  come(3, "leaver", {});
+  summary = std::make_shared<Change>(*summary);
+  summary->member = summary->large = false;
+  Notice leave = said(g, 3, "leaver");
+  leave.receivers = {index_change("leaver", 2)};
+  leave.receivers[0].summary = summary;
+  delivery_.publish({message("leaver"), leave}, now_);
+  // Has closed it before his socket took the message; and the sender's own.
+  for (const auto& [session, user] : {std::pair{SessionId(4), "was there"}, std::pair{SessionId(5), "z"}}) {
+    come(session, user, {g});
+    port_.blocked_sessions[session] = true;
+  }
+  delivery_.focus(4, {g});
+  delivery_.publish({message("")}, now_);
+  delivery_.focus(4, {});
+  EXPECT_EQ(std::ranges::count_if(KeptTexts(delivery_).texts, [](auto& text) { return text.starts_with("secret"); }),
+            6);
+
+  Notice recall = said(g, 4, "operator");
+  auto dead = std::make_shared<Entry>();
+  dead->seq = Seq(1);
+  dead->state = MessageState::recalled;
+  recall.dead = dead;
+  delivery_.publish({recall}, now_);
+  for (const std::string& text : KeptTexts(delivery_).texts) EXPECT_FALSE(text.starts_with("secret"));
+}
+
 TEST_F(LargeDelivery, ManyWhoAreToldAtOnceAskOverATime) {
   for (SessionId id = 1; id <= 9'000; ++id) come(id, "u" + std::to_string(id), {g});
   say(g, 1);

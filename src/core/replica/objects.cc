@@ -13,17 +13,18 @@ namespace {
 constexpr std::uint32_t kUnreadExactMax = CoreParams{}.unread_exact_max;
 constexpr Seq kEndOfLog{std::numeric_limits<std::uint64_t>::max()};
 
-/// Others' living messages among the rows of the interval.
-std::uint32_t count_unread(const std::map<Seq, RowNote>& notes, Interval range) {
+std::uint32_t count_unread(const ConversationState& state, const std::map<Seq, RowNote>& notes, Interval range) {
   std::uint32_t count = 0;
-  for (auto it = notes.upper_bound(range.after); it != notes.end() && it->first <= range.to; ++it) {
-    const RowNote& note = it->second;
-    if (note.countable && !note.mine && note.state < MessageState::recalled) ++count;
-  }
+  for (auto it = notes.upper_bound(range.after); it != notes.end() && it->first <= range.to; ++it)
+    if (may_be_unread(state, it->second)) ++count;
   return count;
 }
 
 }  // namespace
+
+bool may_be_unread(const ConversationState& state, const RowNote& note) {
+  return note.countable && !note.mine && note.state < MessageState::recalled && !state.lost.contains(note.seq);
+}
 
 std::uint64_t echo_of(std::string_view client_msg_id) {
   const Digest digest = digest_of({client_msg_id});
@@ -171,11 +172,11 @@ void recount(ConversationState& state, const std::map<Seq, RowNote>& notes, Seq 
     object.mentions = 0;
     object.mentioned_at = {};
   } else if (const Interval above{floor, object.head_seq}; state.coverage.covers(above)) {
-    const std::uint32_t count = count_unread(notes, above);
+    const std::uint32_t count = count_unread(state, notes, above);
     object.unread = {std::min(count, kUnreadExactMax), count <= kUnreadExactMax};
   } else {
     const Interval passed{old_floor, floor};
-    const std::uint32_t count = count_unread(notes, passed);
+    const std::uint32_t count = count_unread(state, notes, passed);
     object.unread.count -= std::min(count, object.unread.count);
     object.unread.exact = object.unread.exact && state.coverage.covers(passed);
   }

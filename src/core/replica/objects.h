@@ -27,6 +27,9 @@ Seq head_of(const Change& object);
 /// Nothing at or below is unread: the read pointer, the clear floor, the start of the present membership.
 Seq unread_floor(const Change& object);
 
+/// Is it unread where it lies above that floor? Others' living messages are, not what a restore took from the server.
+bool may_be_unread(const ConversationState& state, const RowNote& note);
+
 /// Takes the server's summary into `state` if it is not behind what is held. Returns whether it did. What the user did
 /// here and the server has not answered stays visible.
 bool apply_summary(ConversationState& state, const Held& held, const Change& summary);

@@ -108,8 +108,7 @@ Result<void> OwnState::delete_for_me(const ConversationId& id, const std::vector
   for (const Interval& range : fresh.ranges()) {
     state.wants_deleted.add(range);
     for (auto it = held->notes.upper_bound(range.after); it != held->notes.end() && it->first <= range.to; ++it) {
-      const RowNote& note = it->second;
-      const bool counted = note.countable && !note.mine && note.state < MessageState::recalled && note.seq > floor;
+      const bool counted = it->first > floor && may_be_unread(state, it->second);
       if (counted && state.object.unread.count > 0) --state.object.unread.count;
     }
   }

@@ -1,10 +1,20 @@
 #include "core/replica/read_marks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/replica/objects.h"
 
 namespace tidemark::replica {
+namespace {
+
+/// The unread flag once the server has been told what it is yet to be told; nothing: it knows all.
+std::optional<bool> flag_wanted(const ConversationState& state) {
+  if (state.wants_unread) return true;
+  return state.wants_read ? std::optional(false) : std::nullopt;
+}
+
+}  // namespace
 
 ReadMarks::ReadMarks(Workspace& workspace, Mutations& mutations, const StoreImage& image)
     : ws_(workspace), mutations_(mutations) {
@@ -16,9 +26,10 @@ ReadMarks::ReadMarks(Workspace& workspace, Mutations& mutations, const StoreImag
     }
   }
   for (auto& [id, held] : ws_.conversations) {
-    if (held.state.wants_read) held.local_flag = false;
-    if (held.state.wants_unread) held.local_flag = true;
-    if (held.state.wants_read || held.state.wants_unread) wanting_.insert(id);
+    if (const auto flag = flag_wanted(held.state)) {
+      held.local_flag = flag;
+      wanting_.insert(id);
+    }
   }
 }
 
@@ -59,15 +70,18 @@ Result<void> ReadMarks::mark_unread(const ConversationId& id) {
 
 void ReadMarks::on_welcome() {
   for (const auto& [id, held] : ws_.conversations)
-    if (held.state.wants_read || held.state.wants_unread) wanting_.insert(id);
+    if (flag_wanted(held.state)) wanting_.insert(id);
 }
 
 void ReadMarks::work() {
   for (auto it = wanting_.begin(); it != wanting_.end();) {
     Held* held = ws_.find(*it);
-    const bool wants = held && (held->state.wants_read || held->state.wants_unread);
+    const bool wants = held && flag_wanted(held->state);
     if (!wants) {
-      if (held && held->marks_open == 0) held->local_flag.reset();
+      // The server knew, or knows nothing of it any more.
+      if (held && held->marks_open == 0 && std::exchange(held->local_flag, std::nullopt) &&
+          held->state.object.unread_flag != held->state.server_flag)
+        ws_.edit(*held).object.unread_flag = held->state.server_flag;
       it = wanting_.erase(it);
       continue;
     }
@@ -98,7 +112,7 @@ void ReadMarks::number_next(Held& held) {
 
 void ReadMarks::close(Held& held) {
   if (held.marks_open > 0) --held.marks_open;  // not of one that was dropped and came anew
-  if (held.marks_open == 0 && !held.state.wants_read && !held.state.wants_unread) held.local_flag.reset();
+  if (held.marks_open == 0) held.local_flag = flag_wanted(held.state);
 }
 
 void ReadMarks::on_mutated(const MutationItem& item, const MutatedReply& reply) {

@@ -79,6 +79,75 @@ TEST_F(Restored, S135_what_the_restore_lost_stays_as_not_on_the_server) {
   EXPECT_THAT(device.state(kChat).lost.ranges(), ElementsAre(Interval{Seq(10), Seq(15)})) << "also after a crash";
 }
 
+TEST_F(Restored, what_the_restore_lost_is_not_unread_when_it_is_deleted) {
+  live(10, 15);
+  TestLink& link = restore();
+  server.send(kBen, kAnna, "new");
+  settle(server, device, link);
+  ASSERT_TRUE(device.replica->delete_for_me(device.now, kChat, {{Seq(12), Seq(13)}}));
+  device.take();
+  settle(server, device, link);
+  EXPECT_EQ(device.object(kChat).unread, (Unread{11, true}));
+  EXPECT_EQ(device.texts(kChat).size(), 15u);
+  ASSERT_TRUE(device.replica->delete_for_me(device.now, kChat, {{Seq(8), Seq(9)}}));
+  device.take();
+  settle(server, device, link);
+  EXPECT_EQ(device.object(kChat).unread, (Unread{10, true}));
+}
+
+/// What its user has set here goes with a conversation that the server knows nothing of.
+struct RestoredAway : Restored {
+  void set_and_restore() {
+    live(0, 2);
+    ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(2)));
+    device.take();
+    join(server, device);
+    ASSERT_TRUE(device.replica->mark_unread(device.now, kChat));
+    ASSERT_TRUE(device.replica->pin(device.now, kChat, true));
+    ASSERT_TRUE(device.replica->mute(device.now, kChat, kForEver));  // waits for the answer to the pin
+    device.take();
+    device.disconnect();
+    server.restore(backup);
+  }
+};
+
+TEST_F(RestoredAway, what_was_set_goes_with_it) {
+  set_and_restore();
+  TestLink& link = join(server, device);
+  server.send(kBen, kAnna, "new");
+  settle(server, device, link);
+  EXPECT_EQ(device.object(kChat).head_seq, Seq(1 + kJump));
+  EXPECT_FALSE(device.object(kChat).unread_flag);
+  EXPECT_EQ(device.object(kChat).muted_until, 0);
+  EXPECT_EQ(device.object(kChat).pinned_at, 0);
+}
+
+TEST_F(RestoredAway, what_was_set_and_refused_before_the_list_is_there_goes_with_it) {
+  for (const bool begins_before_the_list : {true, false}) {
+    SCOPED_TRACE(begins_before_the_list);
+    server = backup = TestServer();
+    device = TestDevice(kAnna);
+    set_and_restore();
+    TestLink& link = server.connect(kAnna);
+    device.connect();
+    const auto answer = [&](const Request& request) {
+      server.receive(link, request);
+      for (; !link.down.empty(); link.down.pop_front()) device.frame(link.down.front());
+    };
+    answer(device.expect<Hello>());
+    answer(device.expect<Jumps>());
+    while (device.waiting<Mutate>() > 0) answer(device.expect<Mutate>());
+    if (!begins_before_the_list) settle(server, device, link);
+    server.send(kBen, kAnna, "new");
+    if (begins_before_the_list) answer(device.expect<Sync>());
+    EXPECT_FALSE(device.object(kChat).unread_flag);
+    settle(server, device, link);
+    EXPECT_EQ(device.object(kChat).head_seq, Seq(1 + kJump));
+    EXPECT_FALSE(device.object(kChat).unread_flag);
+    EXPECT_EQ(device.object(kChat).muted_until, begins_before_the_list ? kForEver : 0);
+  }
+}
+
 TEST_F(Restored, S135_read_pointers_are_told_again_and_clamped) {
   live(10, 15);
   TestLink& link = server.connect(kAnna);
