@@ -1,6 +1,7 @@
 // How far the others of a conversation have read, and what has reached a device of theirs (design, sections 2 and 6).
 // It is looked up when somebody asks and stands in nobody's index: reading costs its peers nothing.
 #include <algorithm>
+#include <ranges>
 
 #include "core/conversation_id.h"
 #include "core/planted.h"
@@ -61,6 +62,13 @@ Seq last_of_rounds(View& view, const ConversationId& id, Seq head, std::uint64_t
   return low;
 }
 
+/// What was before his first time in the conversation or between two has not come to him; what had come stays so.
+Seq seen_in(const std::vector<Period>& periods, Seq reached) {
+  for (const Period& period : periods | std::views::reverse)
+    if (reached >= period.join) return period.leave ? std::min(period.leave, reached) : reached;
+  return {};
+}
+
 std::optional<Receipt> receipt_of(View& view, const UserId& user, const ConversationId& id, Seq head) {
   const UserConversation* row = view.user_conversation(user, id);
   if (row == nullptr || !row->in_period() || !shares_receipts(view, user)) return std::nullopt;
@@ -70,8 +78,7 @@ std::optional<Receipt> receipt_of(View& view, const UserId& user, const Conversa
   for (const Device& device : view.devices(user)) round = std::max(round, device.acknowledged_round);
   receipt.delivered = std::max(receipt.delivered, last_of_rounds(view, id, head, round));
   if (planted(Fault::delivered_when_sent)) receipt.delivered = head;
-  // What was before his time has not come to him.
-  if (receipt.delivered < row->periods.back().join) receipt.delivered = row->read;
+  receipt.delivered = std::max(row->read, seen_in(row->periods, receipt.delivered));
   return receipt;
 }
 

@@ -114,6 +114,19 @@ TEST(Receipts, what_has_come_to_a_device_that_is_forgotten_has_come) {
   EXPECT_EQ(peer_of(world, "a", "a_b"), std::pair(0ul, 1ul));
 }
 
+TEST(Receipts, what_had_come_before_he_left_is_not_taken_back_when_he_is_there_again) {
+  EngineWorld world;
+  const std::uint64_t generation = log_in(world, "b", "B1");
+  const Group group = make_group(world, "a", {"b"});
+  world.send("a", group.id, "x");
+  world.get<GroupReply>(remove("a", group, "b"));
+  const std::uint64_t left = world.view().line(ConversationId(group.id)).seq.value;
+  acknowledge(world, "b", "B1", generation, 1'000, world.view().round());
+  world.send("a", group.id, "while he was away");
+  world.get<GroupReply>(add("a", group, "b"));
+  EXPECT_EQ(peer_of(world, "a", group.id), std::pair(0ul, left));
+}
+
 TEST(Receipts, whoever_has_read_it_has_received_it) {
   EngineWorld world;
   world.send("a", "b", "x");
