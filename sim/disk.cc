@@ -7,7 +7,7 @@ namespace tidemark::sim {
 namespace {
 
 /// So small that a run goes through all of it many times.
-constexpr LogWarmOptions kSmallLog{
+const LogWarmOptions kSmallLog{
     .log = {.segment_bytes = 8'192}, .overlay_bytes = 12'000, .batch_bytes = 1'000, .threaded = false};
 
 constexpr std::uint64_t kForEver = 1'000'000'000;

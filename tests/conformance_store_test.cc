@@ -71,14 +71,19 @@ TEST_P(StoreOnItsOwn, S128_KilledBetweenWriteAndAck) {
   EXPECT_TRUE(b1.wait_until([&] { return !b1.pushed.empty(); }));
 }
 
-/// The newest write-ahead log below a directory.
-std::filesystem::path newest_log(const std::string& directory) {
+/// The newest segment of the commit log below a data directory.
+std::filesystem::path newest_segment(const std::string& data) {
   std::filesystem::path newest;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
-    if (entry.path().extension() == ".log" && entry.is_regular_file() &&
+  for (const auto& entry : std::filesystem::directory_iterator(data + "/store/log"))
+    if (entry.path().filename().string().starts_with("log-") &&
         (newest.empty() || entry.path().filename() > newest.filename()))
       newest = entry.path();
   return newest;
+}
+
+/// Where the records of a segment end and what was reserved begins: a record never ends in so many zeros.
+std::size_t end_of_records(const std::string& segment) {
+  return (segment.find_last_not_of('\0') / 8 + 1) * 8;
 }
 
 TEST_P(StoreOnItsOwn, S129_TornTail) {
@@ -90,16 +95,18 @@ TEST_P(StoreOnItsOwn, S129_TornTail) {
       for (const pb::Sent& sent : send_all(a1, user("b"), numbered("m", 20))) last = sent.seq();
     }
     server().kill_hard();
-    // Half of a record that was being written when the machine went down: its header promises more than there is.
-    const std::filesystem::path log = newest_log(server().data());
+    // Half of a record that was being written when the machine went down: its head promises more than there is.
+    const std::filesystem::path log = newest_segment(server().data());
     ASSERT_FALSE(log.empty());
-    ASSERT_GT(std::filesystem::file_size(log), 64U);
     std::ifstream in(log, std::ios::binary);
-    std::string half(round == 0 ? 5 : 40, '\0');
-    in.read(half.data(), static_cast<std::streamsize>(half.size()));
-    if (round == 2) half.assign(half.size(), '\0');  // a block that was set aside but never written
-    if (round == 3) half[8] = static_cast<char>(half[8] ^ 1);
-    std::ofstream(log, std::ios::binary | std::ios::app) << half;
+    std::string segment((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::size_t end = end_of_records(segment);
+    ASSERT_GT(end, 200U);
+    std::string half = segment.substr(56, round == 0 ? 5 : 80);  // the first record, of another place
+    if (round == 2) half.assign(half.size(), '\xff');            // of whoever had the block before
+    if (round == 3) half = segment.substr(end - 64, 64);
+    segment.replace(end, half.size(), half);
+    std::ofstream(log, std::ios::binary | std::ios::trunc) << segment;
     server().start();
     WsClient b1 = device("b");
     const std::vector<pb::Message> rows = whole_history(b1, chat("a", "b"));
@@ -107,6 +114,27 @@ TEST_P(StoreOnItsOwn, S129_TornTail) {
     WsClient a1 = device("a");
     EXPECT_EQ(a1.sent(user("b"), "next").seq(), ++last) << "the next number follows";
   }
+}
+
+TEST_P(StoreOnItsOwn, ADamagedRecordThatOthersFollowIsRefused) {
+  serve();
+  {
+    WsClient a1 = device("a");
+    for (const std::string& text : numbered("m", 5)) a1.sent(user("b"), text);
+  }
+  server().kill_hard();
+  const std::filesystem::path log = newest_segment(server().data());
+  std::ifstream in(log, std::ios::binary);
+  std::string segment((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::size_t place = segment.rfind("m2");
+  ASSERT_NE(place, std::string::npos);
+  segment[place] = 'n';
+  std::ofstream(log, std::ios::binary | std::ios::trunc) << segment;
+  const Finished refused =
+      run_program({tidemark_program(), "serve", "--data", server().data(), "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, ::testing::AllOf(::testing::HasSubstr(log.filename().string()),
+                                            ::testing::HasSubstr("damaged at byte"), ::testing::HasSubstr("restore")));
 }
 
 /// A file system of a fixed size, as root can make one.
@@ -120,7 +148,7 @@ class SmallDisk {
   const std::string& path() const { return place_.path(); }
   /// Takes all the room that is left.
   void fill() {
-    const int file = open((place_.path() + "/filler").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const int file = open((place_.path() + "/filler").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     const std::string block(64 * 1024, 'x');
     while (::write(file, block.data(), block.size()) > 0) {
     }
@@ -138,7 +166,7 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs takes root";
   for (const char* floor : {"store.min_free_bytes=8388608", "store.min_free_bytes=0"}) {
     const std::string data = disk.path() + "/" + floor;
-    serve({.settings = {floor, "store.wal_bytes=4194304", "store.write_buffer_bytes=1048576"}, .data = data});
+    serve({.settings = {floor, "store.segment_bytes=1048576", "store.write_buffer_bytes=1048576"}, .data = data});
     const std::string id = chat("a", "b");
     WsClient a1 = device("a");
     WsClient b1 = device("b");
@@ -151,12 +179,20 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
     const std::string block(60'000, 'x');
     std::string refused;
     std::string refused_id;
-    for (int i = 0; i < 2'000 && refused.empty(); ++i) {
+    constexpr int kForGood = 20;  // refusals in a row: a file that goes, or one made beforehand, may give room again
+    for (int i = 0, in_a_row = 0; i < 2'000 && in_a_row < kForGood; ++i) {
       refused_id = new_id();
       const pb::ServerFrame answered = a1.send(user("b"), block, refused_id);
-      if (answered.has_sent()) kept.push_back(block);
       refused = code_of(answered);
-      if (answered.has_error()) EXPECT_TRUE(answered.error().retryable());
+      if (answered.has_sent()) {
+        kept.push_back(block);
+        in_a_row = 0;
+      } else {
+        EXPECT_TRUE(answered.error().retryable());
+        ++in_a_row;
+        disk.fill();
+        sleep_ms(50);
+      }
     }
     EXPECT_EQ(refused, "RETRY_LATER") << floor;
     const HttpResponse not_ready = this->http().get("/readyz", "");
@@ -203,7 +239,7 @@ TEST_P(StoreOnItsOwn, S140_FullDisk) {
 TEST_P(StoreOnItsOwn, WithoutAnyRoomTheServerSaysWhatItNeedsToStart) {
   SmallDisk disk("size=32m");
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs takes root";
-  const std::vector<std::string> settings = {"store.min_free_bytes=0", "store.wal_bytes=4194304",
+  const std::vector<std::string> settings = {"store.min_free_bytes=0", "store.segment_bytes=1048576",
                                              "store.write_buffer_bytes=1048576"};
   serve({.settings = settings, .data = disk.path() + "/data"});
   device("a").sent(user("b"), "kept");

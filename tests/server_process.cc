@@ -119,8 +119,8 @@ ServerProcess::ServerProcess(ServerOptions options) : data_(std::move(options.da
   temporary_ = std::make_unique<TempDirectory>();
   if (data_.empty()) data_ = temporary_->path() + "/data";
   log_path_ = temporary_->path() + "/log";
-  settings_ = {"limits.messages_per_second=0", "limits.requests_per_second=0", "limits.logins_per_minute=0",
-               "store.cache_bytes=16777216", "store.write_buffer_bytes=16777216"};
+  settings_ = {"limits.messages_per_second=0", "limits.requests_per_second=0",      "limits.logins_per_minute=0",
+               "store.cache_bytes=16777216",   "store.write_buffer_bytes=16777216", "store.segment_bytes=1048576"};
   settings_.insert(settings_.end(), options.settings.begin(), options.settings.end());
   start();
 }

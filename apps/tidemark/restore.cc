@@ -13,7 +13,7 @@
 #include "base/ports.h"
 #include "engine/epochs.h"
 #include "store/directory.h"
-#include "store/rocks/rocks_warm.h"
+#include "store/embedded/embedded_store.h"
 
 namespace tidemark {
 namespace {
@@ -80,10 +80,12 @@ Result<void> copy_keys(const fs::path& from, const fs::path& data) {
   return sync_directory(data.string());
 }
 
-RocksOptions store_at(const fs::path& path) {
-  RocksOptions options;
+Result<std::unique_ptr<Warm>> open_store(const fs::path& path) {
+  static const SystemClock clock;
+  SystemRandom random;
+  EmbeddedOptions options;
   options.path = path.string();
-  return options;
+  return open_embedded_store(options, clock, random);
 }
 
 /// What is known of the epochs of the data that is to be replaced.
@@ -91,7 +93,7 @@ Result<std::vector<Epoch>> replaced_epochs(const RestoreFlags& flags) {
   TM_ASSIGN(std::vector<Epoch> epochs, read_epoch_notes(flags.data));
   const fs::path store = fs::path(flags.data) / "store";
   if (!fs::exists(store)) return epochs;
-  auto warm = RocksWarm::open(store_at(store));
+  auto warm = open_store(store);
   if (!warm) {
     // Damaged, perhaps: that may be why it is to be replaced. Then the note beside it tells.
     const bool held = warm.error().code == ErrorCode::RETRY_LATER;
@@ -135,7 +137,7 @@ Result<void> restore(const RestoreFlags& flags) {
   TM_TRY(copy_store(from / "store", building));
   Epoch next;
   {
-    TM_ASSIGN(const auto warm, RocksWarm::open(store_at(building)));
+    TM_ASSIGN(const auto warm, open_store(building));
     TM_ASSIGN(std::vector<Epoch> known, epochs_of(*warm->snapshot()));
     known.insert(known.end(), others.begin(), others.end());
     SystemRandom random;

@@ -14,7 +14,7 @@
 #include "gateway/config_files.h"
 #include "gateway/jwt_base64.h"
 #include "gateway/server.h"
-#include "store/rocks/rocks_warm.h"
+#include "store/embedded/embedded_store.h"
 
 namespace tidemark {
 namespace {
@@ -38,12 +38,12 @@ Result<std::string> hook_secret(const Config& config, Random& random) {
   return own_secret(config.data + "/hooks.key", "give the application the new one.", random);
 }
 
-RocksOptions rocks_options(const Config& config) {
-  RocksOptions options;
+EmbeddedOptions store_options(const Config& config) {
+  EmbeddedOptions options;
   options.path = config.data + "/store";
-  options.block_cache_bytes = static_cast<std::size_t>(config.store.cache_bytes);
-  options.memtable_bytes = static_cast<std::size_t>(config.store.write_buffer_bytes);
-  options.max_wal_bytes = static_cast<std::size_t>(config.store.wal_bytes);
+  options.cache_bytes = static_cast<std::size_t>(config.store.cache_bytes);
+  options.write_buffer_bytes = static_cast<std::size_t>(config.store.write_buffer_bytes);
+  options.segment_bytes = static_cast<std::uint64_t>(config.store.segment_bytes);
   options.min_free_bytes = static_cast<std::uint64_t>(config.store.min_free_bytes);
   return options;
 }
@@ -78,7 +78,7 @@ Result<void> serve(const Config& config) {
   TM_ASSIGN(std::string key, own_secret(config.data + "/cursor.key", "devices will sync anew.", random));
   TM_ASSIGN(std::string secret, hook_secret(config, random));
   TM_TRY(check_no_restore_open(config.data));
-  TM_ASSIGN(const auto warm, RocksWarm::open(rocks_options(config)));
+  TM_ASSIGN(const auto warm, open_embedded_store(store_options(config), clock, random));
   TM_TRY(note_epochs_of(*warm, config.data));
   TM_ASSIGN(const auto server,
             Server::start(config, {*warm, clock, random, *authenticator, std::move(key), std::move(secret)}));

@@ -167,10 +167,9 @@ std::vector<ConfigSetting> make_settings() {
       TM_NUMBER(store.cache_bytes, kMiB, 1'024 * kGiB, "Memory for blocks read from disk."),
       TM_NUMBER(store.page_cache_bytes, 0, kGiB, "Memory for the newest messages of large groups, which thousands ask for at "
                 "once. 0: each of them reads from the store."),
-      TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes are gathered before they go from the "
-                "write-ahead log into sorted files."),
-      TM_NUMBER(store.wal_bytes, kMiB, 64 * kGiB, "Size of the write-ahead log; a longer one makes a restart after a crash "
-                "slower."),
+      TM_NUMBER(store.write_buffer_bytes, kMiB, 4 * kGiB, "Memory in which writes, durable in the commit log, are gathered "
+                "before they go into sorted files. More of it makes a restart after a crash slower."),
+      TM_NUMBER(store.segment_bytes, kMiB, kGiB, "Size of one file of the commit log, made before it is needed."),
       TM_NUMBER(store.min_free_bytes, 0, 1'024 * kGiB, "Free space on disk below which sends are refused with RETRY_LATER "
                 "while reads go on. With 0 sends go on to the last byte, and on a disk without any room no server starts, "
                 "not even for reading."),

@@ -214,6 +214,15 @@ Result<std::uint64_t> free_bytes(const std::string& directory) {
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
+Result<void> room_on(const std::string& directory, std::uint64_t min_free_bytes) {
+  if (min_free_bytes == 0) return {};
+  TM_ASSIGN(const std::uint64_t free, free_bytes(directory));
+  if (free >= min_free_bytes) return {};
+  return fail(ErrorCode::RETRY_LATER, {},
+              "the disk of " + directory + " is nearly full: " + std::to_string(free >> 20) +
+                  " MiB are free, writes need " + std::to_string(min_free_bytes >> 20) + " MiB; free some space");
+}
+
 std::string database_name(std::uint64_t number) {
   const std::string digits = std::to_string(number);
   return "db-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;

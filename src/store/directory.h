@@ -58,6 +58,9 @@ std::uint64_t tree_bytes(const std::string& directory);
 /// Bytes that an ordinary process may still write.
 Result<std::uint64_t> free_bytes(const std::string& directory);
 
+/// RETRY_LATER with a sentence while less than this is free; 0 asks for nothing.
+Result<void> room_on(const std::string& directory, std::uint64_t min_free_bytes);
+
 /// "db-000012" and back; nothing for other names.
 std::string database_name(std::uint64_t number);
 std::optional<std::uint64_t> database_number(std::string_view name);

@@ -11,7 +11,7 @@
 #include "core/uuid7.h"
 #include "sim/run_context.h"
 #include "sim/texts.h"
-#include "store/rocks/rocks_warm.h"
+#include "store/embedded/embedded_store.h"
 #include "tidemark.pb.h"
 
 namespace tidemark::testing {
@@ -409,13 +409,16 @@ replica::MemoryStore ProcessWorld::look_at_store(Actor& actor) {
 
 /// The server's files as they are, opened beside it: its own recovery is left to itself.
 std::unique_ptr<Warm> ProcessWorld::open_copy() const {
-  RocksOptions rocks;
-  rocks.path = options_.directory + "/copy";
-  rocks.block_cache_bytes = rocks.memtable_bytes = 8U << 20;
-  rocks.min_free_bytes = 0;
-  fs::remove_all(rocks.path);
-  fs::copy(server_->data() + "/store", rocks.path, fs::copy_options::recursive);
-  auto warm = RocksWarm::open(rocks);
+  EmbeddedOptions options;
+  options.path = options_.directory + "/copy";
+  options.cache_bytes = options.write_buffer_bytes = 8U << 20;
+  options.segment_bytes = 1U << 20;
+  options.min_free_bytes = 0;
+  fs::remove_all(options.path);
+  fs::copy(server_->data() + "/store", options.path, fs::copy_options::recursive);
+  static const SystemClock clock;
+  SystemRandom random;
+  auto warm = open_embedded_store(options, clock, random);
   if (!warm) throw Violation("I1", "the server's store cannot be opened: " + warm.error().message());
   return std::move(*warm);
 }

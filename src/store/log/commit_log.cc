@@ -19,7 +19,8 @@ const std::string kSpare = "spare";  // made by prepare()
 const std::string kBegun = "begun";  // made by the writer
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kHeaderBytes = 16 + 5 * kNumberBytes;
-constexpr std::size_t kRecordHead = 3 * kNumberBytes;
+constexpr std::size_t kRecordHead = 4 * kNumberBytes;
+constexpr std::size_t kSumPlace = 3 * kNumberBytes;
 
 std::uint64_t number_at(std::string_view bytes, std::size_t place) {
   std::uint64_t number = 0;
@@ -86,36 +87,37 @@ std::optional<Header> decode_header(std::string_view bytes) {
   return header;
 }
 
-struct Record {
-  std::uint64_t number = 0;
-  std::string_view payload;
+struct Found {
+  LogRecord record;
   std::size_t end = 0;
 };
 
-/// The first two numbers of a record: the size of the payload with a checksum of its own, which tells quickly that some
-/// bytes are no record, whatever somebody wrote into a message; and its number.
-std::string head_of(std::uint64_t id, std::uint64_t segment, std::uint64_t place, std::uint64_t size,
-                    std::uint64_t number) {
-  std::string head(2 * kNumberBytes, '\0');
+/// What stands before a record's checksum: the size of the payload with a checksum of its own, which tells quickly that
+/// some bytes are no record, whatever somebody wrote into a message; its number and its time.
+std::string head_of(std::uint64_t id, std::uint64_t segment, std::uint64_t place, const LogRecord& record) {
+  std::string head(kSumPlace, '\0');
+  const std::uint64_t size = record.payload.size();
   put_number(head, 0, size);
-  put_number(head, kNumberBytes, number);
+  put_number(head, kNumberBytes, record.number);
+  put_number(head, 2 * kNumberBytes, static_cast<std::uint64_t>(record.time_ms));
   put_number(head, 0, size | checksum_of(id, segment, place, head, {}) << 32);
   return head;
 }
 
 /// The record that begins at this place, if a whole one does.
-std::optional<Record> record_at(const Header& header, std::string_view bytes, std::size_t place) {
+std::optional<Found> record_at(const Header& header, std::string_view bytes, std::size_t place) {
   if (place > bytes.size() || bytes.size() - place < kRecordHead) return std::nullopt;
   const std::uint64_t size = number_at(bytes, place) & 0xffff'ffff;
   if (size > bytes.size() - place - kRecordHead) return std::nullopt;
-  const std::string_view head = bytes.substr(place, 2 * kNumberBytes);
-  Record record{.number = number_at(head, kNumberBytes),
-                .payload = bytes.substr(place + kRecordHead, size),
-                .end = place + padded(kRecordHead + size)};
-  if (record.number < header.first || record.end > bytes.size()) return std::nullopt;
-  if (head != head_of(header.id, header.segment, place, size, record.number)) return std::nullopt;
-  const std::uint64_t sum = checksum_of(header.id, header.segment, place, head, record.payload);
-  return sum == number_at(bytes, place + 2 * kNumberBytes) ? std::optional(record) : std::nullopt;
+  const std::string_view head = bytes.substr(place, kSumPlace);
+  const Found found{.record = {.number = number_at(head, kNumberBytes),
+                               .time_ms = static_cast<std::int64_t>(number_at(head, 2 * kNumberBytes)),
+                               .payload = bytes.substr(place + kRecordHead, size)},
+                    .end = place + padded(kRecordHead + size)};
+  if (found.record.number < header.first || found.end > bytes.size()) return std::nullopt;
+  if (head != head_of(header.id, header.segment, place, found.record)) return std::nullopt;
+  const std::uint64_t sum = checksum_of(header.id, header.segment, place, head, found.record.payload);
+  return sum == number_at(bytes, place + kSumPlace) ? std::optional(found) : std::nullopt;
 }
 
 /// Does any whole record begin at or behind this place?
@@ -153,7 +155,7 @@ Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOpt
   if (newest.place == 0) return log;
   --log->last_;
   log->segments_.back().end = newest.place;
-  TM_TRY(log->append(newest.payload));
+  TM_TRY(log->append(newest.payload, log->last_time_ms_));
   return log;
 }
 
@@ -189,12 +191,13 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
     const std::string_view records = std::string_view(here).substr(0, end);
     std::size_t place = kHeaderBytes;
     std::size_t last_place = 0;
-    std::optional<Record> record;
-    while (place < end && (record = record_at(mine, records, place)) && record->number == last_ + 1) {
-      if (record->number > known) TM_TRY(visit(record->number, record->payload));
-      last_ = record->number;
-      last_place = std::exchange(place, record->end);
-      if (is_newest) newest.payload = record->payload;
+    std::optional<Found> found;
+    while (place < end && (found = record_at(mine, records, place)) && found->record.number == last_ + 1) {
+      if (found->record.number > known) TM_TRY(visit(found->record));
+      last_ = found->record.number;
+      last_place = std::exchange(place, found->end);
+      last_time_ms_ = found->record.time_ms;
+      if (is_newest) newest.payload = found->record.payload;
     }
     if (!is_newest && (place != end || header->first != last_ + 1))
       return damaged(files_, name, place, "a record is not what was written");
@@ -211,31 +214,32 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
   return newest;
 }
 
-std::string CommitLog::record_of(std::uint64_t segment, std::uint64_t place, std::uint64_t number,
-                                 std::string_view payload) const {
-  TM_CHECK(payload.size() < std::uint64_t{1} << 32, "a commit round is not that large");
-  std::string record = head_of(id_, segment, place, payload.size(), number);
-  record.resize(kRecordHead);
-  put_number(record, 2 * kNumberBytes,
-             checksum_of(id_, segment, place, std::string_view(record).substr(0, 2 * kNumberBytes), payload));
-  record.append(payload).resize(padded(kRecordHead + payload.size()), '\0');
-  return record;
+std::string CommitLog::record_of(std::uint64_t segment, std::uint64_t place, const LogRecord& record) const {
+  TM_CHECK(record.payload.size() < std::uint64_t{1} << 32, "a commit round is not that large");
+  std::string bytes = head_of(id_, segment, place, record);
+  const std::uint64_t sum = checksum_of(id_, segment, place, bytes, record.payload);
+  bytes.resize(kRecordHead);
+  put_number(bytes, kSumPlace, sum);
+  bytes.append(record.payload).resize(padded(kRecordHead + record.payload.size()), '\0');
+  return bytes;
 }
 
-Result<void> CommitLog::append(std::string_view payload) {
+Result<void> CommitLog::append(std::string_view payload, std::int64_t time_ms) {
   if (failed_) return fail(ErrorCode::RETRY_LATER, {}, "the commit log failed and has not been taken up again");
   failed_ = true;
   const Segment segment = newest();
   const std::size_t bytes = padded(kRecordHead + payload.size());
+  const LogRecord record{.number = last_ + 1, .time_ms = time_ms, .payload = payload};
   if (file_ && bytes <= segment.size - segment.end) {
-    TM_TRY(file_->write(segment.end, record_of(segment.number, segment.end, last_ + 1, payload)));
+    TM_TRY(file_->write(segment.end, record_of(segment.number, segment.end, record)));
     TM_TRY(file_->sync());
     const std::lock_guard lock(mutex_);
     segments_.back().end += bytes;
   } else {
-    TM_TRY(begin_segment(segment.end, record_of(segment.number + 1, kHeaderBytes, last_ + 1, payload)));
+    TM_TRY(begin_segment(segment.end, record_of(segment.number + 1, kHeaderBytes, record)));
   }
   ++last_;
+  last_time_ms_ = time_ms;
   failed_ = false;
   return {};
 }
@@ -247,7 +251,7 @@ CommitLog::Segment CommitLog::newest() const {
 }
 
 void CommitLog::close() {
-  if (!failed_ && file_ && newest().size - newest().end >= kRecordHead) (void)append({});
+  if (!failed_ && file_ && newest().size - newest().end >= kRecordHead) (void)append({}, last_time_ms_);
   failed_ = true;
 }
 

@@ -7,8 +7,8 @@
 //   segment := header record* and whatever was there before
 //   header  := "tidemark log 1\n" 0x00 · log id · segment's number · number of its first record
 //              · where the records of the segment before it end, 0 in the first · checksum           u64 each
-//   record  := size of payload u32 · checksum of size and number, upper half, u32 · number u64 · checksum u64 · payload
-//              · zeros up to a multiple of 8
+//   record  := size of payload u32 · checksum of size, number and time, upper half, u32 · number u64 · time of writing,
+//              milliseconds since 1970, u64 · checksum u64 · payload · zeros up to a multiple of 8
 //   numbers are little-endian; a checksum is XXH3 of 64 bits, seeded with the log's id, over the segment's number, the
 //   place in the segment and all else of the header or record
 //
@@ -39,11 +39,17 @@ struct CommitLogOptions {
   std::uint64_t segment_bytes = 64u << 20;  // a larger record gets a larger segment
 };
 
+struct LogRecord {
+  std::uint64_t number = 0;
+  std::int64_t time_ms = 0;  // when it was written, by the writer's clock
+  std::string_view payload;
+};
+
 /// One writer; prepare() and drop_below() may be called by another thread meanwhile.
 class CommitLog {
  public:
   /// Called for each record in turn; the view dies with the call. A failure ends the opening with it.
-  using Visit = std::function<Result<void>(std::uint64_t number, std::string_view payload)>;
+  using Visit = std::function<Result<void>(const LogRecord& record)>;
 
   /// Opens the log, or makes one, and gives every record above `known` to `visit`. `id` was random when the log was
   /// made and is kept elsewhere: it keeps foreign bytes from passing as records. INTERNAL that names file and place
@@ -55,7 +61,7 @@ class CommitLog {
   std::uint64_t last() const { return last_; }
   /// Adds a record and returns when it is durable; its number is last(). After a failure the record is not part of the
   /// log, and every later append fails, until go_on() succeeded.
-  Result<void> append(std::string_view payload);
+  Result<void> append(std::string_view payload, std::int64_t time_ms);
   /// After a failure: begins a new segment behind the last good record, so that what failed is not there, also after a
   /// crash. Does nothing when all is well.
   Result<void> go_on();
@@ -85,13 +91,13 @@ class CommitLog {
   Result<Newest> read_all(const std::vector<std::string>& names, std::uint64_t known, const Visit& visit);
   Segment newest() const;
   Result<void> begin_segment(std::uint64_t end_before, const std::string& record);
-  std::string record_of(std::uint64_t segment, std::uint64_t place, std::uint64_t number,
-                        std::string_view payload) const;
+  std::string record_of(std::uint64_t segment, std::uint64_t place, const LogRecord& record) const;
 
   LogFiles& files_;
   const CommitLogOptions options_;
   const std::uint64_t id_;
   std::uint64_t last_ = 0;
+  std::int64_t last_time_ms_ = 0;
   std::unique_ptr<LogFile> file_;  // of the newest segment; none: a new one has to be begun
   bool failed_ = false;
 

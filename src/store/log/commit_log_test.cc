@@ -21,6 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kId = 0x1234'5678'9abc'def0;
+constexpr std::int64_t kTime = 1'700'000'000'000;
 constexpr CommitLogOptions kSmall{.segment_bytes = 4'096};
 
 using Records = std::map<std::uint64_t, std::string>;
@@ -32,8 +33,9 @@ struct Opened {
 
 Result<Opened> open(LogFiles& files, std::uint64_t known = 0, std::uint64_t id = kId) {
   Opened opened;
-  TM_ASSIGN(opened.log, CommitLog::open(files, kSmall, id, known, [&](std::uint64_t number, std::string_view payload) {
-              opened.records[number] = payload;
+  TM_ASSIGN(opened.log, CommitLog::open(files, kSmall, id, known, [&](const LogRecord& record) {
+              EXPECT_EQ(record.time_ms, kTime);
+              opened.records[record.number] = record.payload;
               return Result<void>();
             }));
   return opened;
@@ -51,7 +53,7 @@ Records fill(LogFiles& files, const std::vector<std::size_t>& sizes) {
   auto opened = open(files).value();
   for (const std::size_t bytes : sizes) {
     const std::string payload = payload_of(opened.log->last() + 1, bytes);
-    EXPECT_TRUE(opened.log->append(payload));
+    EXPECT_TRUE(opened.log->append(payload, kTime));
     records[opened.log->last()] = payload;
   }
   return records;
@@ -80,7 +82,7 @@ TEST(CommitLog, GoesOnAfterEveryOpening) {
   for (std::uint64_t i = 1; i <= 5; ++i) {
     auto opened = open(files).value();
     EXPECT_EQ(opened.records.size(), i - 1);
-    ASSERT_TRUE(opened.log->append("record"));
+    ASSERT_TRUE(opened.log->append("record", kTime));
     EXPECT_EQ(opened.log->last(), i);
   }
 }
@@ -89,12 +91,12 @@ TEST(CommitLog, WhatFailedIsNotThereAfterItWentOn) {
   for (const std::string_view step : {"write", "sync"}) {
     auto files = std::make_shared<MemoryFiles>();
     auto opened = open(*files).value();
-    ASSERT_TRUE(opened.log->append("first"));
+    ASSERT_TRUE(opened.log->append("first", kTime));
     files->set_fault([&](std::string_view each) { return each == step; });
-    EXPECT_EQ(opened.log->append("failed").error().code, ErrorCode::RETRY_LATER);
+    EXPECT_EQ(opened.log->append("failed", kTime).error().code, ErrorCode::RETRY_LATER);
     EXPECT_FALSE(opened.log->go_on());
     files->set_fault({});
-    EXPECT_FALSE(opened.log->append("refused")) << "until it went on";
+    EXPECT_FALSE(opened.log->append("refused", kTime)) << "until it went on";
     ASSERT_TRUE(opened.log->go_on());
     files->crash([] { return true; });  // all that failed reaches the disk after all
     EXPECT_THAT(open(*files).value().records, ElementsAre(testing::Pair(1U, "first")));
@@ -104,7 +106,7 @@ TEST(CommitLog, WhatFailedIsNotThereAfterItWentOn) {
 TEST(CommitLog, DropsSegmentsThatAreNotNeeded) {
   MemoryFiles files;
   auto opened = open(files).value();
-  for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500)));
+  for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
   EXPECT_THAT(files.list().value(), testing::SizeIs(10));
   ASSERT_TRUE(opened.log->drop_below(9));
   EXPECT_THAT(files.list().value(), testing::SizeIs(6));
@@ -118,7 +120,7 @@ TEST(CommitLog, DropsSegmentsThatAreNotNeeded) {
 TEST(CommitLog, ASegmentThatComesBackIsNotMistakenForAGap) {
   MemoryFiles files;
   auto opened = open(files).value();
-  for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500)));
+  for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
   ASSERT_TRUE(opened.log->drop_below(6));
   int asked = 0;
   files.crash([&] { return asked++ != 0; });  // the first of the removed files comes back
@@ -130,7 +132,7 @@ TEST(CommitLog, ASegmentThatComesBackIsNotMistakenForAGap) {
 TEST(CommitLog, UsesTheSegmentMadeBeforehand) {
   MemoryFiles files;
   auto opened = open(files).value();
-  ASSERT_TRUE(opened.log->append("first"));
+  ASSERT_TRUE(opened.log->append("first", kTime));
   ASSERT_TRUE(opened.log->prepare());
   ASSERT_TRUE(opened.log->prepare());
   EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000001", "spare"));
@@ -139,9 +141,9 @@ TEST(CommitLog, UsesTheSegmentMadeBeforehand) {
     created += step == "create" ? 1 : 0;
     return false;
   });
-  ASSERT_TRUE(opened.log->append(payload_of(2, 4'000)));
+  ASSERT_TRUE(opened.log->append(payload_of(2, 4'000), kTime));
   EXPECT_EQ(created, 0);
-  ASSERT_TRUE(opened.log->append(payload_of(3, 4'000)));
+  ASSERT_TRUE(opened.log->append(payload_of(3, 4'000), kTime));
   EXPECT_EQ(created, 1);
   opened.log.reset();
   EXPECT_EQ(open(files).value().records.size(), 3U);
@@ -161,7 +163,7 @@ TEST(CommitLog, NamesWhatIsMissingOrForeign) {
   MemoryFiles other;
   {
     auto opened = open(other, 0, kId + 1).value();
-    for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500)));
+    for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
   }
   const std::string bytes = other.read("log-0000000000000002").value();
   auto file = files.create("log-0000000000000002", bytes.size()).value();
@@ -174,11 +176,10 @@ TEST(CommitLog, NamesWhatIsMissingOrForeign) {
 TEST(CommitLog, StopsWhereTheVisitorStops) {
   MemoryFiles files;
   fill(files, {10, 10, 10});
-  const auto opened =
-      CommitLog::open(files, kSmall, kId, 0, [](std::uint64_t number, std::string_view) -> Result<void> {
-        if (number == 2) return fail(ErrorCode::INTERNAL, {}, "not understood");
-        return {};
-      });
+  const auto opened = CommitLog::open(files, kSmall, kId, 0, [](const LogRecord& record) -> Result<void> {
+    if (record.number == 2) return fail(ErrorCode::INTERNAL, {}, "not understood");
+    return {};
+  });
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().detail, "not understood");
 }
@@ -250,7 +251,7 @@ RC_GTEST_PROP(CommitLogProperty, AcknowledgedRecordsSurviveEverything, ()) {
       default: {
         const std::uint64_t number = acknowledged.size() + 1;
         const std::string payload = payload_of(number, static_cast<std::size_t>(roll(40) == 0 ? 9'000 : roll(1'500)));
-        if (opened.log->append(payload))
+        if (opened.log->append(payload, kTime))
           acknowledged[number] = payload;
         else if (!unknown)
           unknown = payload;
@@ -266,7 +267,7 @@ TEST(DiskFiles, HoldALog) {
   const Records records = fill(files, {10, 3'000, 3'000, 9'000, 0});
   EXPECT_THAT(files.list().value(), testing::SizeIs(4));
   EXPECT_EQ(std::filesystem::file_size(directory.path() + "/log-0000000000000004"), 4'096U);
-  EXPECT_EQ(std::filesystem::file_size(directory.path() + "/log-0000000000000001"), 3'120U)
+  EXPECT_EQ(std::filesystem::file_size(directory.path() + "/log-0000000000000001"), 3'136U)
       << "cut off behind its records";
   auto opened = open(files).value();
   EXPECT_EQ(opened.records, records);

@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "store/directory.h"
-
 namespace tidemark {
 namespace {
 

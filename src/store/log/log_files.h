@@ -48,6 +48,8 @@ class LogFiles {
   /// Cuts a file off, to give back space that was reserved. Need not be durable.
   virtual Result<void> truncate(const std::string& name, std::uint64_t bytes) = 0;
   virtual Result<void> remove(const std::string& name) = 0;
+  /// See Warm::room().
+  virtual Result<void> room() const { return {}; }
 };
 
 }  // namespace tidemark

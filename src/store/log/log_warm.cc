@@ -241,17 +241,16 @@ Result<void> LogWarm::replay(std::uint64_t fresh_id) {
     log_id_ = fresh_id;
     TM_TRY(sorted_->commit(marker_at(0)));
   }
-  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, known,
-                                  [&](std::uint64_t number, std::string_view payload) -> Result<void> {
-                                    const std::optional<Batch> batch = decode(payload);
-                                    if (!batch) return not_understood(number);
-                                    apply(*batch);
-                                    if (active_->bytes() < options_.overlay_bytes) return {};
-                                    TM_TRY(materialise({active_, number}));
-                                    active_ = std::make_shared<Overlay>(group_bytes_);
-                                    sorted_snapshot_ = sorted_->snapshot();
-                                    return {};
-                                  }));
+  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, known, [&](const LogRecord& record) -> Result<void> {
+              const std::optional<Batch> batch = decode(record.payload);
+              if (!batch) return not_understood(record.number);
+              apply(*batch);
+              if (active_->bytes() < options_.overlay_bytes) return {};
+              TM_TRY(materialise({active_, record.number}));
+              active_ = std::make_shared<Overlay>(group_bytes_);
+              sorted_snapshot_ = sorted_->snapshot();
+              return {};
+            }));
   return {};
 }
 
@@ -291,7 +290,7 @@ Result<void> LogWarm::commit(const Batch& batch) {
   if (batch.empty()) return {};
   encode(batch, record_);
   if (auto done = make_room(); !done) return stop(done.error());
-  if (auto done = log_->append(record_); !done) return stop(done.error());
+  if (auto done = log_->append(record_, options_.wall_ms()); !done) return stop(done.error());
   apply(batch);
   count(batch);
   return {};
@@ -311,7 +310,11 @@ Result<void> LogWarm::recover() {
     const std::lock_guard lock(mutex_);
     if (problem_.empty()) return {};
   }
-  TM_TRY(sorted_->room());
+  TM_TRY(room());
+  {
+    const std::lock_guard lock(mutex_);
+    if (frozen_ && full() && !sorted_problem_.empty()) return behind();
+  }
   TM_TRY(log_->go_on());
   {
     const std::lock_guard lock(mutex_);
@@ -325,7 +328,8 @@ WarmStatus LogWarm::status() const {
   WarmStatus status = sorted_->status();
   const std::lock_guard lock(mutex_);
   if (!problem_.empty()) status.problem = problem_;
-  status.writable = status.problem.empty();
+  if (status.problem.empty()) status.problem = sorted_problem_;
+  status.writable = problem_.empty();
   status.puts = counted_.puts;
   status.put_bytes = counted_.put_bytes;
   status.batches = counted_.batches;
@@ -340,23 +344,28 @@ void LogWarm::count(const Batch& batch) {
 /// Sees to it that the active overlay may grow: a full one is frozen and materialised; only when the one before it is
 /// not done yet, and this one has grown to twice its size, somebody waits.
 Result<void> LogWarm::make_room() {
-  TM_TRY(sorted_->room());
+  TM_TRY(room());
   if (!options_.threaded && frozen_) TM_TRY(materialise(Frozen(*frozen_)));
   if (active_->bytes() < options_.overlay_bytes) return {};
   std::unique_lock lock(mutex_);
   if (frozen_) {
-    if (active_->bytes() < 2 * options_.overlay_bytes) return {};
-    if (!changed_.wait_for(lock, kPatience, [&] { return !frozen_; }))
-      return fail(ErrorCode::RETRY_LATER, {},
-                  "the sorted store has not taken what the commit log " + files_->place() +
-                      " holds for ten seconds; what it says in the log of the server tells why, most likely a full or "
-                      "failing disk");
+    if (!full()) return {};
+    changed_.wait_for(lock, kPatience, [&] { return !frozen_ || !sorted_problem_.empty(); });
+    if (frozen_) return behind();
   }
   frozen_ = Frozen{active_, log_->last()};
   active_ = std::make_shared<Overlay>(group_bytes_);
   published_.reset();
   changed_.notify_all();
   return {};
+}
+
+/// Of a sorted store that does not take what the full overlays hold.
+std::unexpected<Error> LogWarm::behind() const {
+  return fail(ErrorCode::RETRY_LATER, {},
+              sorted_problem_.empty() ? "the sorted store has not taken what the commit log " + files_->place() +
+                                            " holds for ten seconds; the disk is too slow"
+                                      : sorted_problem_);
 }
 
 /// The sorted store's marker: it holds all records up to this one.
@@ -405,6 +414,8 @@ void LogWarm::work() {
     if (!done)
       log_error("the sorted store does not take what the commit log holds", {{"problem", done.error().detail}});
     lock.lock();
+    sorted_problem_ = done ? std::string() : done.error().detail;
+    if (!done) changed_.notify_all();
     // A new segment may be needed also when nothing is full.
     changed_.wait_for(lock, kRetryEvery, [&] { return ends_ || (done && frozen_); });
   }

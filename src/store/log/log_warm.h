@@ -11,6 +11,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,7 @@ struct LogWarmOptions {
   CommitLogOptions log = {};
   std::size_t overlay_bytes = 64u << 20;  // of memory, from which on an overlay is materialised
   std::size_t batch_bytes = 4u << 20;     // of one commit to the sorted store
+  std::function<std::int64_t()> wall_ms = [] { return std::int64_t{0}; };  // what is noted beside each record
   bool threaded = true;  // materialise in a thread of its own; otherwise in commit(), for the simulator
 };
 
@@ -45,7 +47,10 @@ class LogWarm final : public Warm {
   Result<void> commit(const Batch& batch) override;
   Result<void> recover() override;
   WarmStatus status() const override;
-  Result<void> room() const override { return sorted_->room(); }
+  Result<void> room() const override {
+    TM_TRY(files_->room());
+    return sorted_->room();
+  }
 
  private:
   friend class LogSnapshot;
@@ -66,6 +71,9 @@ class LogWarm final : public Warm {
   std::unexpected<Error> not_understood(std::uint64_t record) const;
   void apply(const Batch& batch);
   Result<void> make_room();
+  /// The active overlay has grown to twice its size, since the one before it is not in the sorted store yet.
+  bool full() const { return active_->bytes() >= 2 * options_.overlay_bytes; }
+  std::unexpected<Error> behind() const;
   Result<void> materialise(const Frozen& frozen);
   Batch marker_at(std::uint64_t record) const;
   void work();
@@ -90,6 +98,7 @@ class LogWarm final : public Warm {
   mutable std::shared_ptr<const Snapshot> published_;  // the present moment, made when first asked for
   Version version_ = 0;
   std::string problem_;
+  std::string sorted_problem_;  // why the sorted store did not take the frozen overlay the last time
   WarmStatus counted_;
   bool ends_ = false;
   std::thread worker_;  // the last: it uses all the others

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "base/log.h"
 #include "store/keys.h"
@@ -85,9 +87,8 @@ TEST(LogWarm, RefusesRecordsOfAnotherVersion) {
        {std::string("\x07\x01\x00\x00", 4), std::string("\x01\x40\x00", 3), std::string("\x00\x01\x05k", 4)}) {
     const auto files = std::make_shared<MemoryFiles>();
     const CommitLogOptions options{.segment_bytes = 4'096};
-    auto log =
-        CommitLog::open(*files, options, 7, 0, [](std::uint64_t, std::string_view) { return Result<void>(); }).value();
-    ASSERT_TRUE(log->append(record));
+    auto log = CommitLog::open(*files, options, 7, 0, [](const LogRecord&) { return Result<void>(); }).value();
+    ASSERT_TRUE(log->append(record, 0));
     log.reset();
     auto sorted = MemoryWarm::open(std::make_shared<MemoryDisk>()).value();
     const auto opened =
@@ -96,6 +97,56 @@ TEST(LogWarm, RefusesRecordsOfAnotherVersion) {
     EXPECT_EQ(opened.error().code, ErrorCode::INTERNAL);
     EXPECT_THAT(opened.error().detail, testing::HasSubstr("record 1 of the commit log memory"));
   }
+}
+
+/// A sorted store that takes nothing while its disk is said to be full.
+class Refusing final : public Warm {
+ public:
+  explicit Refusing(std::unique_ptr<Warm> inner) : inner_(std::move(inner)) {}
+  std::shared_ptr<const Snapshot> snapshot() const override { return inner_->snapshot(); }
+  Result<void> commit(const Batch& batch) override {
+    if (refuses) return fail(ErrorCode::RETRY_LATER, {}, "the sorted store's disk is full");
+    return inner_->commit(batch);
+  }
+  Result<void> recover() override {
+    if (refuses) return fail(ErrorCode::RETRY_LATER, {}, "the sorted store's disk is full");
+    return inner_->recover();
+  }
+  WarmStatus status() const override { return inner_->status(); }
+  std::atomic<bool> refuses = false;
+
+ private:
+  const std::unique_ptr<Warm> inner_;
+};
+
+TEST(LogWarm, ASortedStoreThatTakesNothingIsToldOfAtOnceAndNothingIsLost) {
+  set_log(LogLevel::off, LogFormat::text);
+  auto inner = std::make_unique<Refusing>(MemoryWarm::open(std::make_shared<MemoryDisk>()).value());
+  Refusing& sorted = *inner;
+  const auto warm = LogWarm::open(std::make_shared<MemoryFiles>(), std::move(inner), keys::owner_bytes,
+                                  {.log = {.segment_bytes = 4'096}, .overlay_bytes = 2'000}, 7)
+                        .value();
+  sorted.refuses = true;
+  Contents expected;
+  Result<void> done;
+  for (unsigned i = 0; done && i < 10'000; ++i) {
+    Batch batch;
+    batch.put(Table::users, numbered("k", i), numbered("value ", i));
+    done = warm->commit(batch);
+    if (done) apply_to(expected, batch);
+  }
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().detail, "the sorted store's disk is full");
+  EXPECT_FALSE(warm->status().writable);
+  EXPECT_EQ(warm->recover().error().detail, "the sorted store's disk is full") << "it would be refused again";
+  EXPECT_EQ(contents_of(*warm->snapshot()), expected);
+  sorted.refuses = false;
+  while (!warm->recover()) std::this_thread::yield();
+  Batch batch = batch_of(1);
+  ASSERT_TRUE(warm->commit(batch));
+  apply_to(expected, batch);
+  EXPECT_EQ(contents_of(*warm->snapshot()), expected);
+  EXPECT_EQ(warm->status().problem, "");
 }
 
 /// The whole embedded store, its sorted part fed by a thread.

@@ -100,13 +100,7 @@ Result<void> RocksStore::check_room(bool ask_now) {
 }
 
 Result<void> RocksStore::room() const {
-  if (options_.min_free_bytes == 0) return {};
-  TM_ASSIGN(const std::uint64_t free, free_bytes(options_.path));
-  if (free >= options_.min_free_bytes) return {};
-  return fail(ErrorCode::RETRY_LATER, {},
-              "the disk of " + options_.path + " is nearly full: " + std::to_string(free >> 20) +
-                  " MiB are free, writes need " + std::to_string(options_.min_free_bytes >> 20) +
-                  " MiB; free some space");
+  return room_on(options_.path, options_.min_free_bytes);
 }
 
 void RocksStore::fill(const Batch& batch) {
