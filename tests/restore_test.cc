@@ -143,6 +143,56 @@ TEST_P(Restored, MutationsSessionsAndGroupsGoOnBehindAJump) {
   EXPECT_EQ(back.sent_in(made, "hello").seq(), 2 + kJump);
 }
 
+TEST_P(Restored, ToAMomentBetweenTheCopyAndTheEnd) {
+  serve({.settings = {"store.archive_hours=1", "store.write_buffer_bytes=1048576"}});
+  const std::string id = chat("a", "b");
+  const auto send = [&](const std::vector<std::string>& texts) {
+    WsClient a1 = device("a");
+    send_all(a1, user("b"), texts);
+  };
+  send({"before the copy"});
+  copy_data();
+  std::vector<std::string> kept = {"before the copy"};
+  // More than the log keeps without an archive.
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<std::string> texts(20, std::string(5'000, static_cast<char>('a' + i % 26)));
+    send(texts);
+    kept.insert(kept.end(), texts.begin(), texts.end());
+  }
+  sleep_ms(5);
+  const std::int64_t moment = wall_ms();
+  sleep_ms(5);
+  send({"a mistake"});
+  server().stop();
+  const std::string log = server().data() + "/store/log";
+  EXPECT_FALSE(fs::is_empty(log + "/archive"));
+
+  const Finished nonsense = restore({"--log", log, "--until", "yesterday"});
+  EXPECT_EQ(nonsense.exit_code, 1);
+  EXPECT_THAT(nonsense.err, HasSubstr("2026-11-30T21:15:00Z"));
+  const Finished done = restore({"--log", log, "--until", std::to_string(moment)});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("The last change in it is of 20"));
+  server().start();
+  {
+    WsClient b1 = device("b");
+    EXPECT_EQ(texts_of(whole_history(b1, id)), kept);
+  }
+  send({"goes on"});
+  server().stop();
+
+  // All there was, from the directory that was moved aside; and nothing of another history.
+  const Finished whole = restore({"--log", server().data() + "/store.replaced-1/log"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const Finished foreign = restore({"--log", server().data() + "/store.replaced-2/log"});
+  EXPECT_EQ(foreign.exit_code, 1);
+  EXPECT_THAT(foreign.err, HasSubstr("of another log"));
+  server().start();
+  kept.emplace_back("a mistake");
+  WsClient b1 = device("b");
+  EXPECT_EQ(texts_of(whole_history(b1, id)), kept);
+}
+
 TEST_P(Restored, ItRefusesWhatWouldDoHarm) {
   serve();
   {

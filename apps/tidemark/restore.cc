@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
+#include <limits>
 
 #include "apps/tidemark/commands.h"
 #include "apps/tidemark/epoch_notes.h"
@@ -24,7 +27,30 @@ struct RestoreFlags {
   std::string from;
   std::string data;
   bool ignore_replaced = false;
+  std::string log;
+  std::string until;
 };
+
+/// "2026-11-30T21:15:00Z", or milliseconds since 1970.
+Result<std::int64_t> parsed_time(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  std::tm time = {};
+  const char* const rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  if (rest != nullptr && *rest == '\0') return std::int64_t{::timegm(&time)} * 1'000;
+  return fail(ErrorCode::MALFORMED, "until",
+              "Give a time in UTC, like 2026-11-30T21:15:00Z, or milliseconds since 1970.");
+}
+
+std::string shown_time(std::int64_t ms) {
+  const std::time_t seconds = ms / 1'000;
+  std::tm time = {};
+  ::gmtime_r(&seconds, &time);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &time);
+  return fmt::format("{}.{:03}Z", text, ms % 1'000);
+}
 
 /// Bytes copied, on one line of a terminal.
 class CopyProgress {
@@ -80,12 +106,17 @@ Result<void> copy_keys(const fs::path& from, const fs::path& data) {
   return sync_directory(data.string());
 }
 
-Result<std::unique_ptr<Warm>> open_store(const fs::path& path) {
-  static const SystemClock clock;
-  SystemRandom random;
+const SystemClock kClock;
+
+EmbeddedOptions store_at(const fs::path& path) {
   EmbeddedOptions options;
   options.path = path.string();
-  return open_embedded_store(options, clock, random);
+  return options;
+}
+
+Result<std::unique_ptr<Warm>> open_store(const fs::path& path) {
+  SystemRandom random;
+  return open_embedded_store(store_at(path), kClock, random);
 }
 
 /// What is known of the epochs of the data that is to be replaced.
@@ -127,6 +158,10 @@ Result<void> restore(const RestoreFlags& flags) {
     return fail(ErrorCode::MALFORMED, "from", "It is the data directory itself; give the copy to restore from.");
   // What changes while it is copied is no copy of anything.
   TM_TRY(check_not_in_use((from / "store").string()));
+  std::int64_t until_ms = std::numeric_limits<std::int64_t>::max();
+  if (!flags.until.empty()) {
+    TM_ASSIGN(until_ms, parsed_time(flags.until));
+  }
   TM_TRY(make_directories(flags.data));
   TM_ASSIGN(std::vector<Epoch> others, replaced_epochs(flags));
   TM_ASSIGN(const std::vector<Epoch> noted, read_epoch_notes(flags.from));
@@ -135,12 +170,13 @@ Result<void> restore(const RestoreFlags& flags) {
   const fs::path building = data / kRestoring;
   remove_tree(building.string());
   TM_TRY(copy_store(from / "store", building));
+  SystemRandom random;
+  TM_ASSIGN(const Settled settled, settle_embedded_store(store_at(building), flags.log, until_ms, kClock, random));
   Epoch next;
   {
     TM_ASSIGN(const auto warm, open_store(building));
     TM_ASSIGN(std::vector<Epoch> known, epochs_of(*warm->snapshot()));
     known.insert(known.end(), others.begin(), others.end());
-    SystemRandom random;
     next = epoch_after(known, random.next_u64());
     // First, so that another restore from the same copy takes a number of its own, whatever becomes of this one.
     if (const auto written = add_epoch_notes(flags.from, {next}); !written)
@@ -152,6 +188,7 @@ Result<void> restore(const RestoreFlags& flags) {
   TM_TRY(copy_keys(from, data));
   TM_ASSIGN(const std::string aside, swap_in(data));
   fmt::print("Restored {} into {} as epoch {}.\n", flags.from, flags.data, next.number);
+  if (settled.last_ms > 0) fmt::print("The last change in it is of {}.\n", shown_time(settled.last_ms));
   if (!aside.empty())
     fmt::print("What was there is in {}/{}; remove it when nothing of it is missed.\n", flags.data, aside);
   fmt::print("Devices learn at their next connection what was lost.\n");
@@ -170,6 +207,13 @@ void add_restore(CLI::App& app, Run& chosen) {
   command->add_option("--data", flags->data, "The data directory to restore into; what it holds is moved aside")
       ->required()
       ->type_name("DIR");
+  command
+      ->add_option("--log", flags->log,
+                   "Go on from the copy with what this commit log holds, as of DIR/store/log of the server that wrote "
+                   "it, its archive included")
+      ->type_name("DIR");
+  command->add_option("--until", flags->until, "Leave out what was written later: a time in UTC, 2026-11-30T21:15:00Z")
+      ->type_name("TIME");
   command->add_flag("--ignore-replaced", flags->ignore_replaced,
                     "Go on though nothing can be read of the data that is replaced");
   command->footer(

@@ -44,6 +44,7 @@ EmbeddedOptions store_options(const Config& config) {
   options.cache_bytes = static_cast<std::size_t>(config.store.cache_bytes);
   options.write_buffer_bytes = static_cast<std::size_t>(config.store.write_buffer_bytes);
   options.segment_bytes = static_cast<std::uint64_t>(config.store.segment_bytes);
+  options.archive_ms = config.store.archive_hours * 3'600'000;
   options.min_free_bytes = static_cast<std::uint64_t>(config.store.min_free_bytes);
   return options;
 }

@@ -69,6 +69,7 @@ struct StoreConfig {
   std::int64_t page_cache_bytes = 33'554'432;
   std::int64_t write_buffer_bytes = 134'217'728;
   std::int64_t segment_bytes = 16'777'216;
+  std::int64_t archive_hours = 0;
   std::int64_t min_free_bytes = 268'435'456;
   std::int64_t round_commands_max = 1'024;
   bool operator==(const StoreConfig&) const = default;

@@ -22,6 +22,9 @@ struct EmbeddedOptions {
   std::size_t write_buffer_bytes = 128u << 20;
   /// Size of one file of the commit log.
   std::uint64_t segment_bytes = 16u << 20;
+  /// How long files of the log that are not needed any more are kept, to restore a backup to a point in time; 0: they
+  /// are used again.
+  std::int64_t archive_ms = 0;
   /// Commits are refused, before a byte is written, while less is free on the disk; 0 turns that off.
   std::uint64_t min_free_bytes = 64u << 20;
 };
@@ -30,5 +33,16 @@ struct EmbeddedOptions {
 /// when another process holds it, when the disk fails or is full; INTERNAL when the data is damaged or its format
 /// unknown. Every error's detail names the directory and says what to do.
 Result<std::unique_ptr<Warm>> open_embedded_store(const EmbeddedOptions& options, const Clock& clock, Random& random);
+
+struct Settled {
+  std::int64_t last_ms = 0;  // when the last of what was replayed was written; 0: nothing was
+};
+
+/// For a restore into `options.path`, which holds a copy of a store: adds the files of the commit log, archived or not,
+/// that are in the directory `log` (empty: none) and puts all that was committed by `until_ms` into the sorted files.
+/// What is committed from now on is another history: no log written before can be replayed over it. Errors as above;
+/// INTERNAL also when files are missing between the copy and `log`.
+Result<Settled> settle_embedded_store(const EmbeddedOptions& options, const std::string& log, std::int64_t until_ms,
+                                      const Clock& clock, Random& random);
 
 }  // namespace tidemark

@@ -59,6 +59,19 @@ std::optional<std::uint64_t> segment_named(std::string_view name) {
   return number;
 }
 
+/// Of a file in the archive: its segment's name, and the time of its last record.
+std::optional<std::pair<std::string_view, std::int64_t>> archived(std::string_view file) {
+  if (!file.starts_with(kArchive)) return std::nullopt;
+  file.remove_prefix(kArchive.size());
+  const std::size_t dot = file.find('.');
+  if (dot == std::string_view::npos || !segment_named(file.substr(0, dot))) return std::nullopt;
+  std::int64_t time_ms = 0;
+  const char* const end = file.data() + file.size();
+  const auto [stop, error] = std::from_chars(file.data() + dot + 1, end, time_ms);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return std::pair(file.substr(0, dot), time_ms);
+}
+
 struct Header {
   std::uint64_t id = 0;
   std::uint64_t segment = 0;
@@ -136,6 +149,12 @@ std::unexpected<Error> damaged(const LogFiles& files, const std::string& name, s
 
 }  // namespace
 
+std::optional<std::string> segment_in(std::string_view file) {
+  if (segment_named(file)) return std::string(file);
+  if (const auto found = archived(file)) return std::string(found->first);
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOptions options, std::uint64_t id,
                                                    std::uint64_t known, const Visit& visit) {
   std::unique_ptr<CommitLog> log(new CommitLog(files, options, id));
@@ -204,7 +223,8 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
     if (is_newest && any_record_behind(mine, records, place))
       return damaged(files_, name, place, "a record is not what was written, and others follow it");
     newest.place = last_place;
-    segments_.push_back({.number = mine.segment, .first = mine.first, .end = place, .size = here.size()});
+    segments_.push_back(
+        {.number = mine.segment, .first = mine.first, .end = place, .size = here.size(), .last_ms = last_time_ms_});
   }
   if (last_ < known)
     return fail(ErrorCode::INTERNAL, {},
@@ -235,8 +255,9 @@ Result<void> CommitLog::append(std::string_view payload, std::int64_t time_ms) {
     TM_TRY(file_->sync());
     const std::lock_guard lock(mutex_);
     segments_.back().end += bytes;
+    segments_.back().last_ms = time_ms;
   } else {
-    TM_TRY(begin_segment(segment.end, record_of(segment.number + 1, kHeaderBytes, record)));
+    TM_TRY(begin_segment(segment.end, record_of(segment.number + 1, kHeaderBytes, record), time_ms));
   }
   ++last_;
   last_time_ms_ = time_ms;
@@ -247,7 +268,7 @@ Result<void> CommitLog::append(std::string_view payload, std::int64_t time_ms) {
 /// All zero before there is one. This thread alone changes it.
 CommitLog::Segment CommitLog::newest() const {
   const std::lock_guard lock(mutex_);
-  return segments_.empty() ? Segment{.number = 0, .first = 0, .end = 0, .size = 0} : segments_.back();
+  return segments_.empty() ? Segment{.number = 0, .first = 0, .end = 0, .size = 0, .last_ms = 0} : segments_.back();
 }
 
 void CommitLog::close() {
@@ -257,13 +278,17 @@ void CommitLog::close() {
 
 Result<void> CommitLog::go_on() {
   if (!failed_) return {};
-  TM_TRY(begin_segment(newest().end, {}));
+  TM_TRY(begin_segment(newest().end, {}, last_time_ms_));
   failed_ = false;
   return {};
 }
 
-Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::string& record) {
-  Segment made{.number = 1, .first = last_ + 1, .end = kHeaderBytes + record.size(), .size = options_.segment_bytes};
+Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::string& record, std::int64_t time_ms) {
+  Segment made{.number = 1,
+               .first = last_ + 1,
+               .end = kHeaderBytes + record.size(),
+               .size = options_.segment_bytes,
+               .last_ms = time_ms};
   std::unique_ptr<LogFile> file;
   std::string name = kSpare;
   {
@@ -302,7 +327,7 @@ Result<void> CommitLog::prepare() {
   return {};
 }
 
-Result<void> CommitLog::drop_below(std::uint64_t number) {
+Result<void> CommitLog::drop_below(std::uint64_t number, std::int64_t now_ms) {
   std::vector<Segment> gone;
   {
     const std::lock_guard lock(mutex_);
@@ -310,6 +335,10 @@ Result<void> CommitLog::drop_below(std::uint64_t number) {
       gone.push_back(segments_.front());
       segments_.erase(segments_.begin());
     }
+  }
+  if (options_.archive_ms > 0) {
+    for (const Segment& segment : gone) TM_TRY(archive(segment));
+    return clear_archive(now_ms - options_.archive_ms);
   }
   for (const Segment& segment : gone) {
     const std::string name = name_of(segment.number);
@@ -327,6 +356,18 @@ Result<void> CommitLog::drop_below(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     spare_ = std::move(file);
   }
+  return {};
+}
+
+Result<void> CommitLog::archive(const Segment& segment) {
+  const std::string name = name_of(segment.number);
+  return files_.rename(name, fmt::format("{}{}.{}", kArchive, name, segment.last_ms));
+}
+
+Result<void> CommitLog::clear_archive(std::int64_t before_ms) {
+  TM_ASSIGN(const std::vector<std::string> all, files_.list());
+  for (const std::string& name : all)
+    if (const auto found = archived(name); found && found->second < before_ms) TM_TRY(files_.remove(name));
   return {};
 }
 

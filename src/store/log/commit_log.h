@@ -3,6 +3,8 @@
 //
 //   log-<number, 16 hex digits>   a segment; numbers are consecutive
 //   spare, begun                  segments that are not yet, or no longer, part of the log
+//   archive/log-<number>.<time>   segments that are no longer needed, kept to restore a backup to a point in time; the
+//                                 time is that of the last record
 //
 //   segment := header record* and whatever was there before
 //   header  := "tidemark log 1\n" 0x00 · log id · segment's number · number of its first record
@@ -37,7 +39,12 @@ namespace tidemark {
 
 struct CommitLogOptions {
   std::uint64_t segment_bytes = 64u << 20;  // a larger record gets a larger segment
+  std::int64_t archive_ms = 0;              // how long segments that are not needed are kept; 0: they are used again
 };
+
+/// The segment that a file of the log's directory holds, by its name in the log, also when it lies in the archive;
+/// nothing for other files.
+std::optional<std::string> segment_in(std::string_view file);
 
 struct LogRecord {
   std::uint64_t number = 0;
@@ -59,6 +66,7 @@ class CommitLog {
 
   /// The number of the last record; the first is 1.
   std::uint64_t last() const { return last_; }
+  std::int64_t last_time_ms() const { return last_time_ms_; }
   /// Adds a record and returns when it is durable; its number is last(). After a failure the record is not part of the
   /// log, and every later append fails, until go_on() succeeded.
   Result<void> append(std::string_view payload, std::int64_t time_ms);
@@ -72,15 +80,17 @@ class CommitLog {
   /// calls drop_below().
   Result<void> prepare();
   /// Removes segments that hold no record above `number`; never the newest. One of them may become the next segment's
-  /// file: what it holds does not count there, since a checksum is of one segment alone. Any thread, one at a time.
-  Result<void> drop_below(std::uint64_t number);
+  /// file: what it holds does not count there, since a checksum is of one segment alone. With an archive they go there
+  /// instead, and what is older by then than it keeps goes for good. Any thread, one at a time.
+  Result<void> drop_below(std::uint64_t number, std::int64_t now_ms);
 
  private:
   struct Segment {
     std::uint64_t number = 0;
-    std::uint64_t first = 1;  // the number of its first record
-    std::uint64_t end = 0;    // where its records end
-    std::uint64_t size = 0;   // of its file
+    std::uint64_t first = 1;   // the number of its first record
+    std::uint64_t end = 0;     // where its records end
+    std::uint64_t size = 0;    // of its file
+    std::int64_t last_ms = 0;  // the time of its last record
   };
   CommitLog(LogFiles& files, CommitLogOptions options, std::uint64_t id) : files_(files), options_(options), id_(id) {}
 
@@ -90,7 +100,9 @@ class CommitLog {
   };
   Result<Newest> read_all(const std::vector<std::string>& names, std::uint64_t known, const Visit& visit);
   Segment newest() const;
-  Result<void> begin_segment(std::uint64_t end_before, const std::string& record);
+  Result<void> begin_segment(std::uint64_t end_before, const std::string& record, std::int64_t time_ms);
+  Result<void> archive(const Segment& segment);
+  Result<void> clear_archive(std::int64_t before_ms);
   std::string record_of(std::uint64_t segment, std::uint64_t place, const LogRecord& record) const;
 
   LogFiles& files_;

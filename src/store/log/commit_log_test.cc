@@ -108,20 +108,44 @@ TEST(CommitLog, DropsSegmentsThatAreNotNeeded) {
   auto opened = open(files).value();
   for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
   EXPECT_THAT(files.list().value(), testing::SizeIs(10));
-  ASSERT_TRUE(opened.log->drop_below(9));
+  ASSERT_TRUE(opened.log->drop_below(9, kTime));
   EXPECT_THAT(files.list().value(), testing::SizeIs(6));
-  ASSERT_TRUE(opened.log->drop_below(1'000));
+  ASSERT_TRUE(opened.log->drop_below(1'000, kTime));
   EXPECT_THAT(files.list().value(), testing::SizeIs(1));
   opened.log.reset();
   EXPECT_THAT(open(files, 18).value().records, testing::SizeIs(2));
   EXPECT_THAT(refusal_of(files, 3), HasSubstr("before its first one are missing"));
 }
 
+TEST(CommitLog, KeepsItsSegmentsInAnArchiveForAWhile) {
+  MemoryFiles files;
+  CommitLogOptions options = kSmall;
+  options.archive_ms = 1'000;
+  const auto none = [](const LogRecord&) { return Result<void>(); };
+  auto log = CommitLog::open(files, options, kId, 0, none).value();
+  for (std::uint64_t i = 1; i <= 8; ++i)
+    ASSERT_TRUE(log->append(payload_of(i, 1'500), kTime + static_cast<std::int64_t>(i)));
+  ASSERT_TRUE(log->drop_below(4, kTime + 900));
+  EXPECT_THAT(files.list().value(),
+              ElementsAre("archive/log-0000000000000001.1700000000002", "archive/log-0000000000000002.1700000000004",
+                          "log-0000000000000003", "log-0000000000000004"));
+  ASSERT_TRUE(log->drop_below(6, kTime + 1'003));
+  EXPECT_THAT(files.list().value(), ElementsAre("archive/log-0000000000000002.1700000000004",
+                                                "archive/log-0000000000000003.1700000000006", "log-0000000000000004"));
+  EXPECT_EQ(segment_in("archive/log-0000000000000003.1700000000006"), "log-0000000000000003");
+  EXPECT_EQ(segment_in("log-0000000000000004"), "log-0000000000000004");
+  for (const char* other : {"spare", "archive/log-0000000000000003", "archive/log-3.7",
+                            "archive/log-0000000000000003.x", "archive/", "log-0000000000000004.7"})
+    EXPECT_EQ(segment_in(other), std::nullopt) << other;
+  log.reset();
+  EXPECT_EQ(CommitLog::open(files, options, kId, 6, none).value()->last(), 8U) << "it is not in the way";
+}
+
 TEST(CommitLog, ASegmentThatComesBackIsNotMistakenForAGap) {
   MemoryFiles files;
   auto opened = open(files).value();
   for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
-  ASSERT_TRUE(opened.log->drop_below(6));
+  ASSERT_TRUE(opened.log->drop_below(6, kTime));
   int asked = 0;
   files.crash([&] { return asked++ != 0; });  // the first of the removed files comes back
   const auto again = open(files, 6).value();
@@ -241,7 +265,7 @@ RC_GTEST_PROP(CommitLogProperty, AcknowledgedRecordsSurviveEverything, ()) {
       case 3:
         if (!acknowledged.empty())
           marker += static_cast<std::uint64_t>(roll(static_cast<int>(acknowledged.size() - marker) + 1));
-        (void)opened.log->drop_below(marker);
+        (void)opened.log->drop_below(marker, kTime);
         break;
       case 4:
         files.set_fault({});
@@ -261,6 +285,21 @@ RC_GTEST_PROP(CommitLogProperty, AcknowledgedRecordsSurviveEverything, ()) {
   }
 }
 
+TEST(DiskFiles, HoldAnArchive) {
+  const TemporaryDirectory directory;
+  DiskFiles files(directory.path());
+  CommitLogOptions options = kSmall;
+  options.archive_ms = 1'000;
+  const auto none = [](const LogRecord&) { return Result<void>(); };
+  const auto log = CommitLog::open(files, options, kId, 0, none).value();
+  for (std::uint64_t i = 1; i <= 6; ++i) ASSERT_TRUE(log->append(payload_of(i, 1'500), kTime));
+  ASSERT_TRUE(log->drop_below(4, kTime));
+  EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000003", "archive/log-0000000000000001.1700000000000",
+                                                "archive/log-0000000000000002.1700000000000"));
+  ASSERT_TRUE(log->drop_below(4, kTime + 2'000));
+  EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000003"));
+}
+
 TEST(DiskFiles, HoldALog) {
   const TemporaryDirectory directory;
   DiskFiles files(directory.path());
@@ -272,7 +311,7 @@ TEST(DiskFiles, HoldALog) {
   auto opened = open(files).value();
   EXPECT_EQ(opened.records, records);
   ASSERT_TRUE(opened.log->prepare());
-  ASSERT_TRUE(opened.log->drop_below(5));
+  ASSERT_TRUE(opened.log->drop_below(5, kTime));
   EXPECT_THAT(files.list().value(), testing::SizeIs(2));
   const auto missing = files.read("log-0000000000000001");
   ASSERT_FALSE(missing);

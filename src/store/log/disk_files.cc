@@ -60,7 +60,11 @@ class DiskFile final : public LogFile {
 }  // namespace
 
 Result<std::vector<std::string>> DiskFiles::list() const {
-  return list_directory(directory_);
+  TM_ASSIGN(std::vector<std::string> names, list_directory(directory_));
+  if (std::erase(names, "archive") == 0) return names;
+  TM_ASSIGN(const std::vector<std::string> archived, list_directory(path("archive")));
+  for (const std::string& name : archived) names.push_back(std::string(kArchive) + name);
+  return names;
 }
 
 Result<std::unique_ptr<LogFile>> DiskFiles::create(const std::string& name, std::uint64_t bytes) {
@@ -103,7 +107,11 @@ Result<std::string> DiskFiles::read(const std::string& name) const {
 }
 
 Result<void> DiskFiles::rename(const std::string& from, const std::string& to) {
+  const bool archives = to.starts_with(kArchive);
+  if (archives) TM_TRY(make_directories(path("archive")));
   if (::rename(path(from).c_str(), path(to).c_str()) != 0) return disk_error("rename", path(from), errno);
+  // The new name first: between the two the file has both.
+  if (archives) TM_TRY(sync_directory(path("archive")));
   return sync_directory(directory_);
 }
 

@@ -19,6 +19,9 @@
 
 namespace tidemark {
 
+/// What names in the one folder begin with.
+inline constexpr std::string_view kArchive = "archive/";
+
 /// A segment file open for writing. One thread at a time.
 class LogFile {
  public:
@@ -35,7 +38,7 @@ class LogFiles {
   virtual ~LogFiles() = default;
   /// For messages: where this is.
   virtual std::string place() const = 0;
-  /// The names of all files, sorted.
+  /// The names of all files, those in the folder with its name before them; sorted but for that.
   virtual Result<std::vector<std::string>> list() const = 0;
   /// Makes a file of this size, or makes one of that name anew.
   virtual Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) = 0;

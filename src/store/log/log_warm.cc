@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "base/codec.h"
@@ -204,7 +205,7 @@ LogWarm::LogWarm(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, 
 Result<std::unique_ptr<LogWarm>> LogWarm::open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
                                                GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id) {
   std::unique_ptr<LogWarm> warm(new LogWarm(std::move(files), std::move(sorted), std::move(group_bytes), options));
-  TM_TRY(warm->replay(fresh_id));
+  TM_TRY(warm->replay(fresh_id, std::numeric_limits<std::int64_t>::max()));
   if (options.threaded) warm->worker_ = std::thread([store = warm.get()] { store->work(); });
   return warm;
 }
@@ -226,32 +227,55 @@ std::unexpected<Error> LogWarm::not_understood(std::uint64_t record) const {
                   " is not understood; use the version of the program that wrote it");
 }
 
-Result<void> LogWarm::replay(std::uint64_t fresh_id) {
+Result<LogWarm::End> LogWarm::replay(std::uint64_t fresh_id, std::int64_t until_ms) {
   TM_ASSIGN(const auto marker, sorted_snapshot_->get(Table::meta, kMarker));
-  std::uint64_t known = 0;
+  End end;
   if (marker) {
     ByteReader in(*marker);
     log_id_ = in.be64();
-    known = in.varint();
+    end.record = in.varint();
+    end.time_ms = static_cast<std::int64_t>(in.varint());
     if (!in.done())
       return fail(ErrorCode::INTERNAL, {},
                   "the sorted store's marker of the commit log " + files_->place() +
                       " is damaged; put a backup back with `tidemark restore`");
   } else {
     log_id_ = fresh_id;
-    TM_TRY(sorted_->commit(marker_at(0)));
+    TM_TRY(sorted_->commit(marker_at({})));
   }
-  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, known, [&](const LogRecord& record) -> Result<void> {
-              const std::optional<Batch> batch = decode(record.payload);
-              if (!batch) return not_understood(record.number);
-              apply(*batch);
-              if (active_->bytes() < options_.overlay_bytes) return {};
-              TM_TRY(materialise({active_, record.number}));
-              active_ = std::make_shared<Overlay>(group_bytes_);
-              sorted_snapshot_ = sorted_->snapshot();
-              return {};
-            }));
-  return {};
+  if (end.time_ms > until_ms)
+    return fail(ErrorCode::OUT_OF_RANGE, "until", "The store that is restored is newer than that; take an older copy.");
+  bool beyond = false;
+  const auto take = [&](const LogRecord& record) -> Result<void> {
+    beyond = beyond || record.time_ms > until_ms;
+    if (beyond) return {};
+    const std::optional<Batch> batch = decode(record.payload);
+    if (!batch) return not_understood(record.number);
+    end = {.record = record.number, .time_ms = record.time_ms};
+    apply(*batch);
+    if (active_->bytes() < options_.overlay_bytes) return {};
+    TM_TRY(materialise({active_, end}));
+    active_ = std::make_shared<Overlay>(group_bytes_);
+    sorted_snapshot_ = sorted_->snapshot();
+    return {};
+  };
+  TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, end.record, take));
+  return end;
+}
+
+Result<LogWarm::End> LogWarm::settle(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
+                                     GroupBytes group_bytes, LogWarmOptions options, std::int64_t until_ms,
+                                     std::uint64_t fresh_id) {
+  options.threaded = false;
+  LogWarm warm(std::move(files), std::move(sorted), std::move(group_bytes), std::move(options));
+  TM_ASSIGN(const End end, warm.replay(fresh_id, until_ms));
+  TM_TRY(warm.materialise({warm.active_, end}));
+  warm.log_.reset();
+  warm.log_id_ = fresh_id;
+  TM_TRY(warm.sorted_->commit(warm.marker_at({.record = 0, .time_ms = end.time_ms})));
+  TM_ASSIGN(const std::vector<std::string> all, warm.files_->list());
+  for (const std::string& name : all) TM_TRY(warm.files_->remove(name));
+  return end;
 }
 
 std::shared_ptr<const Snapshot> LogWarm::snapshot() const {
@@ -353,7 +377,7 @@ Result<void> LogWarm::make_room() {
     changed_.wait_for(lock, kPatience, [&] { return !frozen_ || !sorted_problem_.empty(); });
     if (frozen_) return behind();
   }
-  frozen_ = Frozen{active_, log_->last()};
+  frozen_ = Frozen{active_, {.record = log_->last(), .time_ms = log_->last_time_ms()}};
   active_ = std::make_shared<Overlay>(group_bytes_);
   published_.reset();
   changed_.notify_all();
@@ -369,11 +393,12 @@ std::unexpected<Error> LogWarm::behind() const {
 }
 
 /// The sorted store's marker: it holds all records up to this one.
-Batch LogWarm::marker_at(std::uint64_t record) const {
+Batch LogWarm::marker_at(End end) const {
   std::string bytes;
   ByteWriter out(bytes);
   out.be64(log_id_);
-  out.varint(record);
+  out.varint(end.record);
+  out.varint(static_cast<std::uint64_t>(end.time_ms));
   Batch batch;
   batch.put(Table::meta, std::string(kMarker), std::move(bytes));
   return batch;
@@ -387,7 +412,7 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
     return done;
   };
   TM_TRY(frozen.overlay->materialise(options_.batch_bytes, take));
-  TM_TRY(take(marker_at(frozen.last_record)));
+  TM_TRY(take(marker_at(frozen.end)));
   {
     const std::lock_guard lock(mutex_);
     if (frozen_ && frozen_->overlay == frozen.overlay) {
@@ -397,7 +422,7 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
     }
   }
   changed_.notify_all();
-  if (log_) return log_->drop_below(frozen.last_record);
+  if (log_) return log_->drop_below(frozen.end.record, options_.wall_ms());
   return {};
 }
 

@@ -5,8 +5,9 @@
 //   commit   ->  commit log  ->  active overlay  -- full -->  frozen overlay  -- materialised -->  sorted store
 //   snapshot ->  a version, the overlays, a snapshot of the sorted store: the newest that knows a key wins
 //
-// The sorted store carries a marker: the log's id and the number of the last record that it holds all of. It is written
-// behind the rows, so after a crash some of them may be newer than the marker says; the replay says the same again.
+// The sorted store carries a marker: the log's id, the number of the last record that it holds all of, and its time. It
+// is written behind the rows, so after a crash some of them may be newer than the marker says; the replay says the same
+// again.
 #pragma once
 
 #include <condition_variable>
@@ -41,6 +42,15 @@ class LogWarm final : public Warm {
   /// the log lacks what the sorted store does not hold, or is another store's.
   static Result<std::unique_ptr<LogWarm>> open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
                                                GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id);
+  /// A last record, and when it was written.
+  struct End {
+    std::uint64_t record = 0;
+    std::int64_t time_ms = 0;
+  };
+  /// Puts all that was written until then into the sorted store, for a restore. Nothing is left of the log: what comes
+  /// later goes into another one, named by `fresh_id`, so that nobody takes the records of two histories for one.
+  static Result<End> settle(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, GroupBytes group_bytes,
+                            LogWarmOptions options, std::int64_t until_ms, std::uint64_t fresh_id);
   ~LogWarm() override;
 
   std::shared_ptr<const Snapshot> snapshot() const override;
@@ -61,13 +71,13 @@ class LogWarm final : public Warm {
   };
   struct Frozen {
     std::shared_ptr<const Overlay> overlay;
-    std::uint64_t last_record = 0;
+    End end;
   };
 
   LogWarm(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, GroupBytes group_bytes,
           LogWarmOptions options);
 
-  Result<void> replay(std::uint64_t fresh_id);
+  Result<End> replay(std::uint64_t fresh_id, std::int64_t until_ms);
   std::unexpected<Error> not_understood(std::uint64_t record) const;
   void apply(const Batch& batch);
   Result<void> make_room();
@@ -75,7 +85,7 @@ class LogWarm final : public Warm {
   bool full() const { return active_->bytes() >= 2 * options_.overlay_bytes; }
   std::unexpected<Error> behind() const;
   Result<void> materialise(const Frozen& frozen);
-  Batch marker_at(std::uint64_t record) const;
+  Batch marker_at(End end) const;
   void work();
   std::vector<Version> readable() const;
   void count(const Batch& batch);

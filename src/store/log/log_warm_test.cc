@@ -99,6 +99,64 @@ TEST(LogWarm, RefusesRecordsOfAnotherVersion) {
   }
 }
 
+/// A backup, and the log that was written since: every moment between the two can be had.
+TEST(LogWarm, SettlesAtAnyPointInTime) {
+  std::int64_t now_ms = 1'000;
+  LogWarmOptions options{.log = {.segment_bytes = 4'096, .archive_ms = 1'000'000},
+                         .overlay_bytes = 2'000,
+                         .wall_ms = [&] { return now_ms; },
+                         .threaded = false};
+  const auto disk = std::make_shared<MemoryDisk>();
+  const auto files = std::make_shared<MemoryFiles>();
+  std::shared_ptr<MemoryDisk> backup_disk;
+  std::shared_ptr<MemoryFiles> backup_files;
+  std::map<std::int64_t, Contents> moments;
+  Contents contents;
+  {
+    const auto warm = LogWarm::open(files, MemoryWarm::open(disk).value(), keys::owner_bytes, options, 7).value();
+    for (unsigned i = 0; i < 400; ++i) {
+      Batch batch;
+      batch.put(Table::users, numbered("k", i % 50), numbered("value ", i));
+      ASSERT_TRUE(warm->commit(batch));
+      apply_to(contents, batch);
+      moments[now_ms] = contents;
+      if (i == 100) backup_disk = disk->copy();
+      if (i == 100) backup_files = files->copy();
+      now_ms += 10;
+    }
+  }
+  const auto too_old = LogWarm::settle(backup_files->copy(), MemoryWarm::open(backup_disk->copy()).value(),
+                                       keys::owner_bytes, options, 1'500, 8);
+  ASSERT_FALSE(too_old) << "what went into sorted files does not come out again";
+  EXPECT_EQ(too_old.error().field, "until");
+  const std::vector<std::string> names = files->list().value();
+  ASSERT_GT(std::ranges::count_if(names, [](auto& name) { return name.starts_with("archive/"); }), 3);
+  for (const std::int64_t until : {2'000L, 2'010L, 3'505L, now_ms, 1L << 60}) {
+    const auto at = backup_files->copy();
+    for (const std::string& name : names) {
+      const auto segment = segment_in(name);
+      if (!segment) continue;
+      const std::string bytes = files->read(name).value();
+      const auto file = at->create(*segment, bytes.size()).value();
+      ASSERT_TRUE(file->write(0, bytes));
+      ASSERT_TRUE(file->sync());
+    }
+    auto restored = backup_disk->copy();
+    const auto end =
+        LogWarm::settle(at, MemoryWarm::open(restored).value(), keys::owner_bytes, options, until, 8).value();
+    const auto moment = std::prev(moments.upper_bound(until));
+    EXPECT_EQ(end.time_ms, moment->first);
+    EXPECT_THAT(at->list().value(), testing::IsEmpty());
+    const auto warm = LogWarm::open(at, MemoryWarm::open(restored).value(), keys::owner_bytes, options, 9).value();
+    EXPECT_EQ(contents_of(*warm->snapshot()), moment->second) << until;
+    // What follows is another history: the old log's records are refused, not mixed in.
+    ASSERT_TRUE(warm->commit(batch_of(1)));
+    const auto old = LogWarm::open(files, MemoryWarm::open(restored->copy()).value(), keys::owner_bytes, options, 9);
+    ASSERT_FALSE(old);
+    EXPECT_THAT(old.error().detail, testing::HasSubstr("it is of another log"));
+  }
+}
+
 /// A sorted store that takes nothing while its disk is said to be full.
 class Refusing final : public Warm {
  public:
