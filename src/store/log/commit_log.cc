@@ -15,8 +15,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kMagic("tidemark log 1\n\0", 16);
-const std::string kSpare = "spare";  // made by prepare()
-const std::string kBegun = "begun";  // made by the writer
+constexpr std::string_view kSpare = "spare-";  // made beforehand; the names differ, for one may be about to get another
+const std::string kBegun = "begun";            // made by the writer
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kHeaderBytes = 16 + 5 * kNumberBytes;
 constexpr std::size_t kRecordHead = 4 * kNumberBytes;
@@ -167,7 +167,7 @@ Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOpt
     if (number && !names.empty() && *number != *segment_named(names.back()) + 1)
       std::ranges::move(std::exchange(names, {}), std::back_inserter(useless));
     if (number) names.push_back(name);
-    if (name == kSpare || name == kBegun) useless.push_back(name);
+    if (name.starts_with(kSpare) || name == kBegun) useless.push_back(name);
   }
   TM_ASSIGN(const Newest newest, log->read_all(names, known, visit));
   for (const std::string& name : useless) TM_TRY(files.remove(name));
@@ -289,23 +289,28 @@ Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::strin
                .end = kHeaderBytes + record.size(),
                .size = options_.segment_bytes,
                .last_ms = time_ms};
-  std::unique_ptr<LogFile> file;
-  std::string name = kSpare;
+  Spare file;
   {
     const std::lock_guard lock(mutex_);
     if (!segments_.empty()) made.number = segments_.back().number + 1;
-    if (made.end <= options_.segment_bytes) file = std::move(spare_);
+    if (made.end <= options_.segment_bytes) file = std::exchange(spare_, {});
   }
-  if (!file) {
-    name = kBegun;
+  if (!file.opened) {
     made.size = std::max(made.end, made.size);
-    TM_ASSIGN(file, files_.create(name, made.size));
+    file.name = kBegun;
+    TM_ASSIGN(file.opened, files_.create(file.name, made.size));
   }
-  TM_TRY(file->write(
-      0, encode({.id = id_, .segment = made.number, .first = made.first, .end_before = end_before}) + record));
-  TM_TRY(file->sync());
-  TM_TRY(files_.rename(name, name_of(made.number)));
-  file_ = std::move(file);
+  const auto fill = [&]() -> Result<void> {
+    TM_TRY(file.opened->write(
+        0, encode({.id = id_, .segment = made.number, .first = made.first, .end_before = end_before}) + record));
+    TM_TRY(file.opened->sync());
+    return files_.rename(file.name, name_of(made.number));
+  };
+  if (auto done = fill(); !done) {
+    (void)files_.remove(file.name);
+    return done;
+  }
+  file_ = std::move(file.opened);
   const std::lock_guard lock(mutex_);
   // Much that was reserved behind the last record of the segment before is of no use there; that it goes is no
   // condition.
@@ -316,12 +321,17 @@ Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::strin
   return {};
 }
 
+std::string CommitLog::next_spare() {
+  return fmt::format("{}{}", kSpare, ++spares_);
+}
+
 Result<void> CommitLog::prepare() {
   {
     const std::lock_guard lock(mutex_);
-    if (spare_) return {};
+    if (spare_.opened) return {};
   }
-  TM_ASSIGN(auto made, files_.create(kSpare, options_.segment_bytes));
+  Spare made{.opened = nullptr, .name = next_spare()};
+  TM_ASSIGN(made.opened, files_.create(made.name, options_.segment_bytes));
   const std::lock_guard lock(mutex_);
   spare_ = std::move(made);
   return {};
@@ -345,16 +355,17 @@ Result<void> CommitLog::drop_below(std::uint64_t number, std::int64_t now_ms) {
     bool wanted = false;
     {
       const std::lock_guard lock(mutex_);
-      wanted = !spare_ && segment.size == options_.segment_bytes;
+      wanted = !spare_.opened && segment.size == options_.segment_bytes;
     }
     if (!wanted) {
       TM_TRY(files_.remove(name));
       continue;
     }
-    TM_TRY(files_.rename(name, kSpare));
-    TM_ASSIGN(auto file, files_.open(kSpare));
+    Spare made{.opened = nullptr, .name = next_spare()};
+    TM_TRY(files_.rename(name, made.name));
+    TM_ASSIGN(made.opened, files_.open(made.name));
     const std::lock_guard lock(mutex_);
-    spare_ = std::move(file);
+    spare_ = std::move(made);
   }
   return {};
 }

@@ -2,7 +2,7 @@
 // durable when append() returns. The log knows nothing of what a record holds.
 //
 //   log-<number, 16 hex digits>   a segment; numbers are consecutive
-//   spare, begun                  segments that are not yet, or no longer, part of the log
+//   spare-<n>, begun              segments that are not yet, or no longer, part of the log
 //   archive/log-<number>.<time>   segments that are no longer needed, kept to restore a backup to a point in time; the
 //                                 time is that of the last record
 //
@@ -94,6 +94,11 @@ class CommitLog {
   };
   CommitLog(LogFiles& files, CommitLogOptions options, std::uint64_t id) : files_(files), options_(options), id_(id) {}
 
+  /// A file that may become a segment.
+  struct Spare {
+    std::unique_ptr<LogFile> opened;
+    std::string name;
+  };
   struct Newest {
     std::uint64_t place = 0;  // of the last record; 0: the newest segment has none
     std::string payload;
@@ -101,6 +106,7 @@ class CommitLog {
   Result<Newest> read_all(const std::vector<std::string>& names, std::uint64_t known, const Visit& visit);
   Segment newest() const;
   Result<void> begin_segment(std::uint64_t end_before, const std::string& record, std::int64_t time_ms);
+  std::string next_spare();
   Result<void> archive(const Segment& segment);
   Result<void> clear_archive(std::int64_t before_ms);
   std::string record_of(std::uint64_t segment, std::uint64_t place, const LogRecord& record) const;
@@ -115,7 +121,9 @@ class CommitLog {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Segment> segments_;
-  std::unique_ptr<LogFile> spare_;
+  Spare spare_;
+
+  std::uint64_t spares_ = 0;  // of the thread that makes them: how many there were
 };
 
 }  // namespace tidemark

@@ -134,7 +134,7 @@ TEST(CommitLog, KeepsItsSegmentsInAnArchiveForAWhile) {
                                                 "archive/log-0000000000000003.1700000000006", "log-0000000000000004"));
   EXPECT_EQ(segment_in("archive/log-0000000000000003.1700000000006"), "log-0000000000000003");
   EXPECT_EQ(segment_in("log-0000000000000004"), "log-0000000000000004");
-  for (const char* other : {"spare", "archive/log-0000000000000003", "archive/log-3.7",
+  for (const char* other : {"spare-1", "archive/log-0000000000000003", "archive/log-3.7",
                             "archive/log-0000000000000003.x", "archive/", "log-0000000000000004.7"})
     EXPECT_EQ(segment_in(other), std::nullopt) << other;
   log.reset();
@@ -159,7 +159,7 @@ TEST(CommitLog, UsesTheSegmentMadeBeforehand) {
   ASSERT_TRUE(opened.log->append("first", kTime));
   ASSERT_TRUE(opened.log->prepare());
   ASSERT_TRUE(opened.log->prepare());
-  EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000001", "spare"));
+  EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000001", "spare-1"));
   int created = 0;
   files.set_fault([&](std::string_view step) {
     created += step == "create" ? 1 : 0;
@@ -171,6 +171,53 @@ TEST(CommitLog, UsesTheSegmentMadeBeforehand) {
   EXPECT_EQ(created, 1);
   opened.log.reset();
   EXPECT_EQ(open(files).value().records.size(), 3U);
+}
+
+/// Calls back before each file gets another name: what another thread does then.
+class Interrupted final : public LogFiles {
+ public:
+  explicit Interrupted(MemoryFiles& files) : files_(files) {}
+  std::string place() const override { return files_.place(); }
+  Result<std::vector<std::string>> list() const override { return files_.list(); }
+  Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) override {
+    return files_.create(name, bytes);
+  }
+  Result<std::unique_ptr<LogFile>> open(const std::string& name) override { return files_.open(name); }
+  Result<std::string> read(const std::string& name) const override { return files_.read(name); }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (auto meanwhile = std::exchange(meanwhile_, nullptr)) meanwhile();
+    return files_.rename(from, to);
+  }
+  Result<void> truncate(const std::string& name, std::uint64_t bytes) override { return files_.truncate(name, bytes); }
+  Result<void> remove(const std::string& name) override { return files_.remove(name); }
+  void before_rename(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+
+ private:
+  MemoryFiles& files_;
+  std::function<void()> meanwhile_;
+};
+
+/// While the segment made beforehand gets its name, the next one is made, of a file that is not needed or anew.
+TEST(CommitLog, MakesTheNextSegmentWhileOneGetsItsName) {
+  for (const bool used_again : {true, false}) {
+    MemoryFiles memory;
+    Interrupted files(memory);
+    auto opened = open(files).value();
+    for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
+    ASSERT_TRUE(opened.log->prepare());
+    bool done = false;
+    files.before_rename([&] {
+      if (used_again) EXPECT_TRUE(opened.log->drop_below(4, kTime));
+      EXPECT_TRUE(opened.log->prepare());
+      done = true;
+    });
+    for (std::uint64_t i = 9; i <= 14; ++i) ASSERT_TRUE(opened.log->append(payload_of(i, 1'500), kTime));
+    EXPECT_TRUE(done);
+    opened.log.reset();
+    const auto again = open(memory, 4).value();
+    EXPECT_EQ(again.log->last(), 14U);
+    for (std::uint64_t i = 5; i <= 14; ++i) EXPECT_EQ(again.records.at(i), payload_of(i, 1'500));
+  }
 }
 
 TEST(CommitLog, NamesWhatIsMissingOrForeign) {
