@@ -1,5 +1,6 @@
 #include "store/rocks/rocks_ingest.h"
 
+#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "store/rocks/rocks_world.h"
