@@ -71,21 +71,40 @@ void MemoryJudge::check(const SimServer& server) {
   check_delivery(server.delivery());
 }
 
+void MemoryJudge::on_telling(const Outcome& outcome) {
+  const auto logs_in = [](const Answered& each) {
+    return each.reply && std::holds_alternative<LoginReply>(*each.reply);
+  };
+  if (std::ranges::none_of(outcome.answers, logs_in)) return;
+  const auto was_here = [&](const UserId& user) {
+    if (const auto found = present_ms_.find(user); found != present_ms_.end()) found->second = run_.timeline.now_ms();
+  };
+  for (const Answered& each : outcome.answers) {
+    for (const EndedSession& ended : each.ended) was_here(ended.user);
+    const auto* user = each.reply ? std::get_if<UserReply>(&*each.reply) : nullptr;
+    if (user != nullptr && user->head.retired()) was_here(user->user);
+  }
+}
+
 void MemoryJudge::check_delivery(const Delivery& delivery) {
   const Limits& limits = run_.plan.config.limits;
   const std::int64_t now = run_.timeline.now_ms();
   // Nobody has looked for a while: who had a link meanwhile is not known.
   if (now - std::exchange(looked_ms_, now) > kEveryMs) present_ms_.clear();
+  std::set<UserId> kept;
   delivery.each_user([&](const UserId& user, const auto& recent, std::size_t links) {
     const std::string whose = "delivery for " + user.value;
     at_most(limits.push_entries, recent.size(), "recent changes", whose);
     at_most(limits.push_bytes, bytes_of(recent), "bytes of recent changes", whose);
+    kept.insert(user);
     std::int64_t& present = present_ms_.try_emplace(user, now).first->second;
     if (links > 0) present = now;
     // Looked at and dropped about once a second.
     if (now - present > DeliveryOptions().linger_ms + 2'100)
       throw Violation("I18", user.value + " has no link, and is not forgotten");
   });
+  // Who was forgotten and comes again is new.
+  std::erase_if(present_ms_, [&](const auto& each) { return !kept.contains(each.first); });
   delivery.each_queue([&](SessionId link, const auto& pending) {
     const std::string whose = fmt::format("the queue of link {}", link);
     at_most(limits.push_entries, pending.size(), "pushes", whose);

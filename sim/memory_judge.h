@@ -20,6 +20,8 @@ class MemoryJudge {
   void check(const SimServer& server);
   /// A new process knows nothing of who was here.
   void forget_users() { present_ms_.clear(); }
+  /// A round is told: who logs in by it may be gone by the end of it, and nobody has looked meanwhile.
+  void on_telling(const Outcome& outcome);
   /// What waits on a device. REQUIRES: it is up.
   void check(const SimDevice& device) const;
 

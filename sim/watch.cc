@@ -120,6 +120,7 @@ void JudgedWorld::on_told() {
 
 /// From now on what these recalls took back is nowhere in what leaves.
 void JudgedWorld::on_telling(const Outcome& outcome) {
+  memory_.on_telling(outcome);
   for (const Notice& notice : outcome.notices)
     if (notice.entry && kills(notice.entry->kind)) forget_texts(notice.conversation, notice.entry->target);
 }
