@@ -253,7 +253,8 @@ void check_object(const HeldDevice& device, const Truth& truth, const Change& ob
   // As the server would tell a new device.
   if (told->preview != object.preview) fault("I7", "its preview differs from a new device's");
   if (told->touch_seq != object.touch_seq) fault("I7", "its last change differs from a new device's");
-  if (told->sort_time != object.sort_time) fault("I8", "its place in the list differs from a new device's");
+  if (told->sort_time != object.sort_time)
+    fault("I8", fmt::format("its place in the list is {} and a new device's {}", object.sort_time, told->sort_time));
   if (told->read != object.read) fault("I7", fmt::format("read to {} and not {}", object.read.value, told->read.value));
   if (told->large != object.large) fault("I7", "it is kept in step in another way");
   std::uint32_t mentions = 0;

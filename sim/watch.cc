@@ -170,14 +170,14 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
     if (run_.tracing)
-      device.tell(
-          fmt::format("stores {}: head {} touch {} mark {} read {} (own {}) unread {}{}{}, touched {} tail {} cleared "
-                      "{} (own {}){}",
-                      state.id().value, state.object.head_seq.value, state.object.touch_seq.value,
-                      state.object.mark.value, state.object.read.value, state.local_read.value,
-                      state.object.unread.count, state.object.unread.exact ? "" : "+",
-                      state.object.unread_flag ? " flag" : "", state.touched.value, state.tail.value,
-                      state.object.cleared.value, state.local_cleared.value, state.object.removed ? " removed" : ""));
+      device.tell(fmt::format(
+          "stores {}: sort {} head {} touch {} mark {} read {} (own {}) unread {}{}{}, touched {} tail {} cleared "
+          "{} (own {}){}",
+          state.id().value, state.object.sort_time, state.object.head_seq.value, state.object.touch_seq.value,
+          state.object.mark.value, state.object.read.value, state.local_read.value, state.object.unread.count,
+          state.object.unread.exact ? "" : "+", state.object.unread_flag ? " flag" : "", state.touched.value,
+          state.tail.value, state.object.cleared.value, state.local_cleared.value,
+          state.object.removed ? " removed" : ""));
     if (state.stale || !knows_of_restores(device, state.id())) continue;
     receipts_.learned(device.user(), state.id(), std::max(state.object.head_seq, state.tail));
     check_object(device, state.object);

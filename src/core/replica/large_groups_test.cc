@@ -107,6 +107,26 @@ TEST_F(ReplicaLargeGroups, WhatIsOpenIsPushed) {
   EXPECT_THAT(link.open, IsEmpty());
 }
 
+TEST_F(ReplicaLargeGroups, AMessageDoesNotTakeItsPlaceBack) {
+  const ConversationId group = server.create_group(a, {b, UserId("c")});
+  server.wall_ms += kHourMs;
+  server.send(a, b, "of a clock that was ahead");
+  server.wall_ms -= kHourMs;
+  server.send_to(a, group, "is above it in the list");
+  AddMembersCommand grows{a, {}, group, {UserId("d")}};
+  ASSERT_TRUE(server.run(grows).has_value());
+  TestLink& link = join(server, device);
+  device.replica->open(device.now, group);
+  device.take();
+  settle(server, device, link);
+  server.send_to(a, group, "pushed");
+  settle(server, device, link);
+  ASSERT_EQ(device.object(group).preview.text, "pushed");
+  const auto told = read_change(server.view, server.params, b, group);
+  EXPECT_EQ(device.object(group).sort_time, told->sort_time);
+  EXPECT_GT(device.object(group).sort_time, device.object(ConversationId("a_b")).sort_time);
+}
+
 TEST_F(ReplicaLargeGroups, AGapInWhatIsOpenIsPulled) {
   const ConversationId group = large();
   TestLink& link = join(server, device);

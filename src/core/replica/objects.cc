@@ -145,7 +145,8 @@ bool derive(ConversationState& state, const PushItem& item, const UserId& me) {
   object.top = entry.seq;
   object.removed = false;
   state.local_removed = {};
-  object.sort_time = item.sort_time ? item.sort_time : entry.server_time;
+  // In a large group nobody gives it a place. It keeps the one that it had when it was small, while that is later.
+  object.sort_time = item.sort_time ? item.sort_time : std::max(object.sort_time, entry.server_time);
   object.preview = preview_of(entry, CoreParams{}.preview_bytes);
   if (entry.sender == me || entry.dead() || entry.seq <= unread_floor(object)) return true;
   const bool named = item.mentioned && std::ranges::find(entry.mentions, me) != entry.mentions.end();
