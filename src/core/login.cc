@@ -153,8 +153,8 @@ Result<Decision> decide_device_seen(View& view, const DeviceSeenCommand& command
   const auto known = view.device(command.user, command.device);
   if (planted(Fault::late_logout) && known && known->live && command.generation < known->generation)
     return log_out_late(view, command.user, *known, context);
-  // A later login has replaced this link, or the device was logged out or removed: nothing to note.
-  if (!known || !known->live || known->generation != command.generation) return Decision{NoReply{}, {}, {}};
+  // A later login has replaced this link, the device was logged out or removed, or its login was not written.
+  if (!known || !known->live || known->generation != command.generation) return fail(ErrorCode::SESSION_FENCED);
   Draft draft(view, context);
   Device device = *known;
   device.generation_used = command.generation;

@@ -111,7 +111,8 @@ TEST_F(Devices, TheSameDeviceReplacesItsOwnLink) {
   EXPECT_THAT(take_ended(), ElementsAre(Pair("a", SessionEnd::replaced)));
   EXPECT_EQ(send(old), "SESSION_FENCED");
   EXPECT_EQ(send(link("a")), "");
-  world_->get<NoReply>(DeviceSeenCommand{kUser, DeviceId("a"), *old.generation, Mark(1)});
+  EXPECT_EQ(world_->refused(DeviceSeenCommand{kUser, DeviceId("a"), *old.generation, Mark(1)}),
+            ErrorCode::SESSION_FENCED);
   EXPECT_EQ(row("a").acknowledged, Mark(0)) << "the late end of the old link touches nothing";
 }
 

@@ -203,7 +203,11 @@ void Links::note(SessionId from, DeviceSeenCommand seen) {
   const UserId user = seen.user;
   service_.engine().submit(std::move(seen), [this, from, user](const Result<Reply>& reply) {
     if (reply) return service_.receipt_watch().acknowledged(user);
-    if (WsLink* still = find(from)) still->note_again();
+    WsLink* still = find(from);
+    if (still == nullptr) return;
+    // It was welcomed while nothing could be stored: nothing that it tells would ever be noted.
+    if (reply.error().code == ErrorCode::SESSION_FENCED) return still->kick_fenced();
+    still->note_again();
   });
 }
 

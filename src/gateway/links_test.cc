@@ -65,7 +65,7 @@ class LinksTest : public testing::Test {
  protected:
   explicit LinksTest(Config config = {}) : config_(std::move(config)) {
     auto opened = MemoryWarm::open(std::make_shared<MemoryDisk>());
-    warm_ = std::move(*opened);
+    warm_ = std::make_unique<FaultyWarm>(std::move(*opened), plan_);
     engine_ = std::make_unique<Engine>(
         *warm_, clock_, random_, engine_options(config_),
         Engine::Host{.wake = [] {}, .publish = [this](Outcome outcome) { links_->publish(std::move(outcome)); }});
@@ -113,6 +113,7 @@ class LinksTest : public testing::Test {
   TestClock clock_;
   TestRandom random_;
   Metrics metrics_;
+  std::shared_ptr<FaultPlan> plan_ = std::make_shared<FaultPlan>();
   std::unique_ptr<Warm> warm_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Service> service_;
@@ -340,6 +341,24 @@ TEST_F(LinksTest, WhatADeviceAcknowledgesIsNotedInATime) {
   EXPECT_EQ(noted(), Mark(0)) << "not for every ack";
   pass_and_tick(1);
   EXPECT_EQ(noted(), Mark(1));
+}
+
+TEST_F(LinksTest, WhoIsWelcomedWhileNothingCanBeStoredLogsInOnceItCan) {
+  plan_->fail(FaultStep::commit_before);
+  const auto bob = device("bob");
+  bob->say(R"({"id":2,"heartbeat":{}})");
+  pass_and_tick(500);
+  EXPECT_FALSE(engine_->status().writable);
+  EXPECT_FALSE(bob->ended) << "he reads, and is pushed to";
+  pass_and_tick(5'000);
+  run();
+  ASSERT_TRUE(engine_->status().writable);
+  EXPECT_THAT(bob->take(), testing::Contains("SESSION_FENCED")) << "what he acknowledges would never be noted";
+  const auto again = device("bob");
+  again->say(R"({"id":2,"heartbeat":{}})");
+  pass_and_tick(5'000);
+  run();
+  EXPECT_FALSE(again->ended);
 }
 
 TEST_F(LinksTest, AUserHasSoManyLinksAndGetsThemBack) {

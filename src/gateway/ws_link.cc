@@ -237,8 +237,7 @@ void WsLink::answer(const pb::ClientFrame& request, Result<std::unique_ptr<pb::S
   } else {
     send_error(request.id(), result.error());
     // Whose session ended on purpose has been told; any other link only has to begin anew.
-    if (result.error().code == ErrorCode::SESSION_FENCED)
-      return kick("SESSION_FENCED", "This session is over; connect again.", Reconnect::yes);
+    if (result.error().code == ErrorCode::SESSION_FENCED) return kick_fenced();
   }
   run_waiting();
   if (paused_ && half_empty()) {

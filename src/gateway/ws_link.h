@@ -47,6 +47,8 @@ class WsLink final {
   /// Tells the client why, then ends the link. A terminal kick is not followed by a reconnect.
   enum class Reconnect : std::uint8_t { no, yes };
   void kick(std::string_view code, std::string_view message, Reconnect reconnect);
+  /// Its session is not, or not any more, the one that the store has.
+  void kick_fenced() { kick("SESSION_FENCED", "This session is over; connect again.", Reconnect::yes); }
   /// Ends the connection without a word.
   void close() { socket_.close(); }
 
