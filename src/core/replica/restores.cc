@@ -103,7 +103,8 @@ void Conversations::on_jumps(const JumpsAnswer& answer) {
     for (const Jump& jump : line.jumps) apply_jump(held, jump);
     if (!line.known) apply_jump(held, {answer.epoch, Seq(0), kEndless});
     held.state.forgotten = !line.known;
-    if (from_the_start) {  // these are of the present epoch by now
+    // By now these are of the present epoch, unless the store was restored again before this was answered.
+    if (from_the_start && !held.state.stale) {
       held.state.local_read = before.local_read;
       held.state.local_cleared = before.local_cleared;
       held.state.object.cleared = before.object.cleared;

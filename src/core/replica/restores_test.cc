@@ -485,6 +485,37 @@ TEST_F(Restored, a_restore_of_an_older_backup_takes_back_what_came_after_the_fir
   EXPECT_EQ(server.send(kBen, kAnna, "next").seq, Seq(6 + 2 * kJump));
 }
 
+TEST_F(Restored, what_was_set_since_a_restore_may_be_lost_by_the_next_before_all_is_known_of_the_first) {
+  live(0, 2);
+  TestLink& link = restore();
+  device.disconnect();
+  server.disconnect(link);
+  server.send(kBen, kAnna, "it begins once more");
+  backup.view = server.view;
+  server.send(kBen, kAnna, "lost");
+  TestLink& second = server.connect(kAnna);
+  device.connect();
+  const auto answer = [&](const Request& request) {
+    server.receive(second, request);
+    for (; !second.down.empty(); second.down.pop_front()) device.frame(second.down.front());
+  };
+  answer(device.expect<Hello>());
+  answer(device.expect<Sync>());
+  ASSERT_EQ(device.object(kChat).head_seq, Seq(2 + kJump));
+  ASSERT_GT(device.waiting<Jumps>(), 0u) << "which of the first two are lost";
+  device.disconnect();
+  ASSERT_TRUE(device.replica->mark_read(device.now, kChat, Seq(2 + kJump)));
+  ASSERT_TRUE(device.replica->clear(device.now, kChat, Seq(2 + kJump)));
+  device.take();
+  restore();
+  EXPECT_EQ(device.object(kChat).head_seq, Seq(1 + kJump));
+  EXPECT_EQ(device.object(kChat).read, Seq(1 + kJump));
+  EXPECT_EQ(device.object(kChat).cleared, Seq(1 + kJump));
+  EXPECT_EQ(device.state(kChat).local_read, Seq(1 + kJump));
+  EXPECT_EQ(device.state(kChat).local_cleared, Seq(1 + kJump));
+  EXPECT_TRUE(device.replica->settled());
+}
+
 TEST_F(Restored, many_lost_changes_leave_no_more_ranges_than_a_device_may_have) {
   constexpr int kSent = 200;
   const auto edit = [&](int seq, const std::string& text) {
