@@ -106,10 +106,39 @@ void HookBook::take_expired(const std::string& id, const FileExpiry& file) {
   // It may have been changed while the event was on its way, and only then it does not hold what the event tells of.
   if (entry != nullptr && !entry->touched_by && !holds(*entry, file.at))
     throw Violation("hooks", named(place) + " is said to have lost a file that it never had");
-  const std::uint32_t epoch = event_named(id).value_or(EventName()).epoch;
-  if (const auto [other, first] = expired_.emplace(std::pair(file, epoch), id); !first)
-    throw Violation("hooks", fmt::format("a file of {} expires twice, by {} and {}", named(place), other->second, id));
+  const EventName name = event_named(id).value_or(EventName());
+  if (const auto [other, first] = expired_.emplace(std::pair(file, name.epoch), id); !first) {
+    if (!went_between(file, event_named(other->second).value_or(EventName()), name))
+      throw Violation("hooks",
+                      fmt::format("a file of {} expires twice, by {} and {}", named(place), other->second, id));
+    other->second = id;
+  }
   run_.hit(Counter::files_expired);
+}
+
+void HookBook::edited(const ConversationId& conversation, const Entry& edit) {
+  edits_[{conversation, edit.target}][edit.seq] = {edit.epoch, edit.round, expiries_in(edit.body)};
+}
+
+/// What a crash has kept from being published.
+void HookBook::see_unpublished_edits() {
+  for (const auto& [told, id] : expired_) {
+    const Place place{told.first.conversation, told.first.seq};
+    const Entry* row = book_.entry(place.first, place.second);
+    if (row == nullptr || row->dead() || !row->revision) continue;
+    if (const Entry* edit = book_.entry(place.first, row->revision))
+      edits_[place].try_emplace(edit->seq, Edit{edit->epoch, edit->round, expiries_in(row->body)});
+  }
+}
+
+bool HookBook::went_between(const FileExpiry& file, const EventName& a, const EventName& b) const {
+  const auto found = edits_.find({file.conversation, file.seq});
+  const auto [first, last] = std::minmax(a.first.round, b.first.round);
+  return found != edits_.end() && std::ranges::any_of(found->second, [&](const auto& each) {
+           const Edit& edit = each.second;
+           return edit.epoch == a.epoch && first <= edit.round && edit.round <= last &&
+                  std::ranges::find(edit.expiries, file.at) == edit.expiries.end();
+         });
 }
 
 void HookBook::given_up(const Event& event) {
@@ -137,8 +166,9 @@ void HookBook::check_files(const std::shared_ptr<const Snapshot>& snapshot, cons
       }
 }
 
-void HookBook::check(const std::shared_ptr<const Snapshot>& snapshot) const {
+void HookBook::check(const std::shared_ptr<const Snapshot>& snapshot) {
   if (run_.plan.config.hooks.url.empty()) return;
+  see_unpublished_edits();
   std::map<Place, int> kept;
   std::set<FileExpiry> files;
   const auto keep = [&](const WaitingEvent& waiting) {

@@ -63,8 +63,10 @@ void JudgedWorld::on_published(const Outcome& outcome) {
     if (!notice.conversation.empty()) book_.read_on(*snapshot, notice.conversation);
     if (!notice.entry) continue;
     if (notice.entry->config && notice.entry->config->large) run_.hit(Counter::grown);
-    if (notice.entry->kind == EntryKind::edit)
+    if (notice.entry->kind == EntryKind::edit) {
       book_.note_text(notice.conversation, notice.entry->target, notice.entry->seq, notice.entry->body.text);
+      hooks_.edited(notice.conversation, *notice.entry);
+    }
     for (const Receiver& receiver : notice.receivers)
       told[{notice.conversation, notice.entry->seq}].insert(receiver.user);
   }
