@@ -11,6 +11,8 @@ namespace {
 Coverage known_ranges(const Held& held) {
   Coverage known = held.state.coverage;
   for (const Interval& range : held.hidden.ranges()) known.add(range);
+  // The server hides messages alone: what else lies in a range that was deleted it may show, and it is not kept here.
+  for (const Interval& range : held.state.deleted.ranges()) known.add(range);
   return known;
 }
 

@@ -375,6 +375,34 @@ TEST(Outbox, TheSearchOutlastsARefusedSync) {
   EXPECT_EQ(device.store.outbox().begin()->second.state, OutboxState::undecided);
 }
 
+TEST(Outbox, TheSearchGoesPastWhatOnlyThisDeviceHoldsToBeDeleted) {
+  TestServer server;
+  for (int i = 0; i < 3; ++i) server.send(kBen, kAnna, "more");
+  MutateCommand reaction;
+  reaction.user = kBen;
+  reaction.change = ReactCommand{kBen, {}, kChat, Seq(1), "r", true};
+  ASSERT_TRUE(server.run(reaction).has_value());
+  server.send(kBen, kAnna, "more");
+  TestDevice device(kAnna);
+  TestLink& link = join(server, device);
+  device.replica->open(device.now, kChat);
+  device.take();
+  settle(server, device, link);
+  // No message: the server hides only the third.
+  ASSERT_TRUE(device.replica->delete_for_me(device.now, kChat, {{Seq(2), Seq(4)}}).has_value());
+  device.take();
+  settle(server, device, link);
+  send_unanswered(server, device, link, false);
+  device.start();
+  sleep(server, device, 3 * kDayMs);
+  TestLink& second = server.connect(kAnna);
+  device.connect();
+  const std::size_t asked = server.histories;
+  for (int step = 0; step < 100; ++step) exchange(server, device, second);
+  EXPECT_EQ(device.store.outbox().begin()->second.state, OutboxState::undecided);
+  EXPECT_LE(server.histories, asked + 1) << "in no circle";
+}
+
 TEST(Outbox, AnEchoInAHoleOfTheCoverageCountsToo) {
   TestServer server;
   Options options;
