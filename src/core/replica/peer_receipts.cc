@@ -55,7 +55,9 @@ void PeerReceipts::on_told(const Receipts& told) {
 
 void PeerReceipts::on_refused(const Pending& asked, const Error& error) {
   const auto found = watched_.find(asked.conversation);
-  if (found == watched_.end() || !error_info(error.code).retryable) return;
+  if (found == watched_.end()) return;
+  found->second.refused = !error_info(error.code).retryable;
+  if (found->second.refused) return;
   found->second.asked = false;
   ws_.fail(found->second.retry, error.retry_after_ms);
 }
@@ -72,11 +74,14 @@ void PeerReceipts::work() {
       // Who left was told no more, in a large group nobody is: it begins anew when he comes back, or it is small.
       const bool same =
           join.has_value() == watched.join.has_value() && (!join || !*watched.join || join == watched.join);
-      if (watched.asked && !same) watched = {};
+      // What a restored server knew nothing of may have begun once more.
+      const bool news = watched.refused && held->state.object.mark != watched.asked_at;
+      if (watched.asked && (!same || news)) watched = {};
       watched.join = join;
     }
     if (watched.asked || !ws_.ready(watched.retry)) continue;
     watched.asked = true;
+    if (const auto* held = ws_.find(id)) watched.asked_at = held->state.object.mark;
     Pending pending;
     pending.kind = Pending::Kind::receipts;
     pending.conversation = id;

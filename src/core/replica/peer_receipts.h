@@ -31,6 +31,8 @@ class PeerReceipts {
     std::map<UserId, Receipt> known = {};
     // The membership in which it was asked for (0: not known yet); nothing: none, or the group was large.
     std::optional<Seq> join = {};
+    Mark asked_at = {};  // the mark of the conversation then
+    bool refused = false;
   };
   void take(Watched& watched, const Receipts& receipts);
 

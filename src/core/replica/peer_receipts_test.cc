@@ -61,6 +61,28 @@ TEST(PeerReceipts, AreAskedAnewOnEachLink) {
             ErrorCode::CONVERSATION_NOT_FOUND);
 }
 
+TEST(PeerReceipts, AreAskedAnewOfWhatBeginsOnceMoreOnARestoredServer) {
+  TestServer server;
+  const TestServer backup = server;
+  server.send(kAnna, kBen, "lost");
+  TestDevice device(kAnna);
+  join_and_watch(server, device, kChat);
+  device.disconnect();
+  server.restore(backup);
+  TestLink& link = server.connect(kAnna);
+  device.connect();
+  const auto answer = [&](const Request& request) {
+    server.receive(link, request);
+    for (; !link.down.empty(); link.down.pop_front()) device.frame(link.down.front());
+  };
+  answer(device.expect<Hello>());
+  answer(device.expect<Jumps>());
+  answer(device.expect<AskReceipts>());
+  server.send(kAnna, kBen, "it begins once more");
+  settle(server, device, link);
+  EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(0), Seq(0)}));
+}
+
 TEST(PeerReceipts, AreAskedAnewByWhoComesBackIntoAGroup) {
   TestServer server;
   const ConversationId group = server.create_group(kBen, {kAnna});
