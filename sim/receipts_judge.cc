@@ -97,10 +97,15 @@ void ReceiptsJudge::check(const SimDevice& device, Link& link, const Conversatio
   // What he has read was at his devices, or was read for him by a backend. Where nothing was ever written it means
   // nothing.
   const LogBook::Log& log = book_.log(conversation);
-  // A change of what he has cleared or deleted is told to none of his devices.
+  // A change of what he has cleared or deleted is told to none of his devices; nor is, while it is out of his list,
+  // what does not bring a conversation back, and once it is back his floor lies above that.
   const OwnState& own = own_.of(receipt.user, conversation);
+  const auto told_to_none = [&](const Entry& entry) {
+    if (entry.target && own.hides(entry.target)) return true;
+    return !entry.countable() && (own.removed || own.hides(entry.seq));
+  };
   auto beyond = log.upper_bound(std::max(head, read));
-  while (beyond != log.end() && beyond->second.target && own.hides(beyond->second.target)) ++beyond;
+  while (beyond != log.end() && told_to_none(beyond->second)) ++beyond;
   if (beyond != log.end() && receipt.delivered >= beyond->first)
     fault("I13", fmt::format("{} has reached him, and his devices know of {}", receipt.delivered.value, head.value));
   Receipt& before = link.told[{conversation, receipt.user}];
