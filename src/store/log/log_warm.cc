@@ -1,5 +1,7 @@
 #include "store/log/log_warm.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -16,6 +18,7 @@ constexpr std::string_view kMarker(
     "\xff"
     "log");
 constexpr std::size_t kCollected = 64;  // keys of an overlay taken at a time
+constexpr int kNice = 5;
 constexpr auto kRetryEvery = std::chrono::seconds(1);
 constexpr auto kPatience = std::chrono::seconds(10);  // of a commit, with a sorted store that has fallen behind
 
@@ -427,6 +430,8 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
 }
 
 void LogWarm::work() {
+  // Who waits for an answer goes first; behind by much, who commits waits for this thread.
+  (void)::setpriority(PRIO_PROCESS, 0, kNice);
   std::unique_lock lock(mutex_);
   while (!ends_) {
     const std::optional<Frozen> frozen = frozen_;

@@ -22,6 +22,15 @@ rocksdb::Options writer_options(Table table, const RocksOptions& options, const 
   return made;
 }
 
+/// A file reaches the disk in small steps, each waited for: whoever syncs another one meanwhile waits behind what is on
+/// its way, and that would be all of it at the end.
+rocksdb::EnvOptions evenly() {
+  rocksdb::EnvOptions options;
+  options.bytes_per_sync = 512u << 10;
+  options.strict_bytes_per_sync = true;
+  return options;
+}
+
 }  // namespace
 
 bool can_ingest(const Batch& batch) {
@@ -47,8 +56,8 @@ Result<void> ingest(const RocksDatabase& database, const RocksOptions& options, 
     if (!writer) {
       rocksdb::ColumnFamilyHandle* const family = database.handle(operation.table);
       const std::string path = directory + "/" + table_name(operation.table) + ".sst";
-      writer = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(),
-                                                        writer_options(operation.table, options, shared), family);
+      writer =
+          std::make_unique<rocksdb::SstFileWriter>(evenly(), writer_options(operation.table, options, shared), family);
       status = writer->Open(path);
       if (!status.ok()) return failed();
       rocksdb::IngestExternalFileArg& file = files.emplace_back();
