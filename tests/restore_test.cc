@@ -167,6 +167,10 @@ TEST_P(Restored, ToAMomentBetweenTheCopyAndTheEnd) {
   const std::string log = server().data() + "/store/log";
   EXPECT_FALSE(fs::is_empty(log + "/archive"));
 
+  const Finished elsewhere = restore({"--log", server().data() + "/store"});
+  EXPECT_EQ(elsewhere.exit_code, 1);
+  EXPECT_THAT(elsewhere.err, HasSubstr("no commit log that goes on from the copy"));
+  EXPECT_NE(restore({"--log", log, "--until", ""}).exit_code, 0) << "a variable that was not set";
   const Finished nonsense = restore({"--log", log, "--until", "yesterday"});
   EXPECT_EQ(nonsense.exit_code, 1);
   EXPECT_THAT(nonsense.err, HasSubstr("2026-11-30T21:15:00Z"));

@@ -111,6 +111,7 @@ const SystemClock kClock;
 EmbeddedOptions store_at(const fs::path& path) {
   EmbeddedOptions options;
   options.path = path.string();
+  options.archive_ms = std::numeric_limits<std::int64_t>::max() / 2;  // nothing is cleared here
   return options;
 }
 
@@ -158,6 +159,7 @@ Result<void> restore(const RestoreFlags& flags) {
     return fail(ErrorCode::MALFORMED, "from", "It is the data directory itself; give the copy to restore from.");
   // What changes while it is copied is no copy of anything.
   TM_TRY(check_not_in_use((from / "store").string()));
+  if (!flags.log.empty()) TM_TRY(check_not_in_use(fs::path(flags.log).lexically_normal().parent_path().string()));
   std::int64_t until_ms = std::numeric_limits<std::int64_t>::max();
   if (!flags.until.empty()) {
     TM_ASSIGN(until_ms, parsed_time(flags.until));
@@ -207,12 +209,16 @@ void add_restore(CLI::App& app, Run& chosen) {
   command->add_option("--data", flags->data, "The data directory to restore into; what it holds is moved aside")
       ->required()
       ->type_name("DIR");
+  // A variable of a shell that is not set must not make it another restore.
+  const auto not_empty = [](const std::string& value) { return value.empty() ? "give a value" : std::string(); };
   command
       ->add_option("--log", flags->log,
                    "Go on from the copy with what this commit log holds, as of DIR/store/log of the server that wrote "
                    "it, its archive included")
+      ->check(not_empty)
       ->type_name("DIR");
   command->add_option("--until", flags->until, "Leave out what was written later: a time in UTC, 2026-11-30T21:15:00Z")
+      ->check(not_empty)
       ->type_name("TIME");
   command->add_flag("--ignore-replaced", flags->ignore_replaced,
                     "Go on though nothing can be read of the data that is replaced");

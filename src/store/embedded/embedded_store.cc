@@ -47,19 +47,31 @@ LogWarmOptions log_options(const EmbeddedOptions& options, const Clock& clock) {
   return log;
 }
 
-/// A file of the log replaces one of the same name: the copy may have taken it half full.
+/// A file of the log replaces one of the same name when it holds as much: the copy may have taken it half full.
 Result<void> add_log(const std::string& from, const std::string& to) {
   TM_ASSIGN(std::vector<std::string> own, DiskFiles(to).list());
   std::erase_if(own, [](const std::string& name) { return segment_in(name) != name; });
   TM_ASSIGN(const std::vector<std::string> names, DiskFiles(from).list());
+  bool goes_on = false;
   for (const std::string& name : names) {
     const auto segment = segment_in(name);
     if (!segment || (!own.empty() && *segment < own.front())) continue;
+    goes_on = goes_on || own.empty() || *segment >= own.back();
+    if (std::ranges::find(own, *segment) != own.end()) {
+      TM_ASSIGN(const std::string present, DiskFiles(to).read(*segment));
+      TM_ASSIGN(const std::string offered, DiskFiles(from).read(name));
+      if (end_of_segment(offered) < end_of_segment(present)) continue;
+    }
     const std::string target = to + "/" + *segment;
     std::error_code ignored;
     std::filesystem::remove(target, ignored);
     TM_TRY(copy_file(from + "/" + name, target, std::numeric_limits<std::uint64_t>::max()));
   }
+  if (!goes_on)
+    return fail(ErrorCode::NOT_FOUND, "log",
+                from +
+                    " holds no commit log that goes on from the copy; give the directory store/log of the data that "
+                    "the copy was made of.");
   return sync_directory(to);
 }
 

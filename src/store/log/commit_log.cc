@@ -149,6 +149,13 @@ std::unexpected<Error> damaged(const LogFiles& files, const std::string& name, s
 
 }  // namespace
 
+std::uint64_t end_of_segment(std::string_view bytes) {
+  const std::optional<Header> header = decode_header(bytes);
+  std::uint64_t end = header ? kHeaderBytes : 0;
+  while (const auto found = header ? record_at(*header, bytes, end) : std::nullopt) end = found->end;
+  return end;
+}
+
 std::optional<std::string> segment_in(std::string_view file) {
   if (segment_named(file)) return std::string(file);
   if (const auto found = archived(file)) return std::string(found->first);
@@ -171,7 +178,11 @@ Result<std::unique_ptr<CommitLog>> CommitLog::open(LogFiles& files, CommitLogOpt
   }
   TM_ASSIGN(const Newest newest, log->read_all(names, known, visit));
   for (const std::string& name : useless) TM_TRY(files.remove(name));
-  if (newest.place == 0) return log;
+  if (newest.place == 0) {
+    // Whatever a segment without records followed, nobody may find it longer than it is now.
+    if (!names.empty()) TM_TRY(log->begin_segment(log->segments_.back().end, {}, log->last_time_ms_));
+    return log;
+  }
   --log->last_;
   log->segments_.back().end = newest.place;
   TM_TRY(log->append(newest.payload, log->last_time_ms_));
@@ -295,12 +306,12 @@ Result<void> CommitLog::begin_segment(std::uint64_t end_before, const std::strin
     if (!segments_.empty()) made.number = segments_.back().number + 1;
     if (made.end <= options_.segment_bytes) file = std::exchange(spare_, {});
   }
-  if (!file.opened) {
-    made.size = std::max(made.end, made.size);
-    file.name = kBegun;
-    TM_ASSIGN(file.opened, files_.create(file.name, made.size));
-  }
   const auto fill = [&]() -> Result<void> {
+    if (!file.opened) {
+      made.size = std::max(made.end, made.size);
+      file.name = kBegun;
+      TM_ASSIGN(file.opened, files_.create(file.name, made.size));
+    }
     TM_TRY(file.opened->write(
         0, encode({.id = id_, .segment = made.number, .first = made.first, .end_before = end_before}) + record));
     TM_TRY(file.opened->sync());
@@ -330,55 +341,69 @@ Result<void> CommitLog::prepare() {
     const std::lock_guard lock(mutex_);
     if (spare_.opened) return {};
   }
+  if (!files_.room()) return {};  // who commits is told
+  return keep_spare([this](const std::string& name) { return files_.create(name, options_.segment_bytes); });
+}
+
+/// A file that cannot be made is not left behind either: the next try has another name.
+Result<void> CommitLog::keep_spare(
+    const std::function<Result<std::unique_ptr<LogFile>>(const std::string& name)>& make) {
   Spare made{.opened = nullptr, .name = next_spare()};
-  TM_ASSIGN(made.opened, files_.create(made.name, options_.segment_bytes));
+  auto opened = make(made.name);
+  if (!opened) {
+    (void)files_.remove(made.name);
+    return std::unexpected(std::move(opened).error());
+  }
+  made.opened = std::move(*opened);
   const std::lock_guard lock(mutex_);
   spare_ = std::move(made);
   return {};
 }
 
 Result<void> CommitLog::drop_below(std::uint64_t number, std::int64_t now_ms) {
-  std::vector<Segment> gone;
-  {
+  const auto oldest = [&]() -> std::optional<Segment> {
     const std::lock_guard lock(mutex_);
-    while (segments_.size() > 1 && segments_[1].first <= number + 1) {
-      gone.push_back(segments_.front());
-      segments_.erase(segments_.begin());
+    if (segments_.size() < 2 || segments_[1].first > number + 1) return std::nullopt;
+    return segments_.front();
+  };
+  // In order, one after the other: none is forgotten before it is dealt with.
+  for (auto segment = oldest(); segment; segment = oldest()) {
+    if (auto done = retire(*segment, now_ms); !done) {
+      TM_ASSIGN(const std::vector<std::string> all, files_.list());
+      if (std::ranges::find(all, name_of(segment->number)) != all.end()) return done;
     }
-  }
-  if (options_.archive_ms > 0) {
-    for (const Segment& segment : gone) TM_TRY(archive(segment));
-    return clear_archive(now_ms - options_.archive_ms);
-  }
-  for (const Segment& segment : gone) {
-    const std::string name = name_of(segment.number);
-    bool wanted = false;
-    {
-      const std::lock_guard lock(mutex_);
-      wanted = !spare_.opened && segment.size == options_.segment_bytes;
-    }
-    if (!wanted) {
-      TM_TRY(files_.remove(name));
-      continue;
-    }
-    Spare made{.opened = nullptr, .name = next_spare()};
-    TM_TRY(files_.rename(name, made.name));
-    TM_ASSIGN(made.opened, files_.open(made.name));
     const std::lock_guard lock(mutex_);
-    spare_ = std::move(made);
+    segments_.erase(segments_.begin());
   }
   return {};
 }
 
-Result<void> CommitLog::archive(const Segment& segment) {
+Result<void> CommitLog::retire(const Segment& segment, std::int64_t now_ms) {
   const std::string name = name_of(segment.number);
-  return files_.rename(name, fmt::format("{}{}.{}", kArchive, name, segment.last_ms));
+  if (options_.archive_ms > 0) {
+    // What lies behind its end never counted, and nothing else says so there.
+    TM_TRY(files_.truncate(name, segment.end));
+    return files_.rename(name, fmt::format("{}{}.{}", kArchive, name, segment.last_ms ? segment.last_ms : now_ms));
+  }
+  bool wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = !spare_.opened && segment.size == options_.segment_bytes;
+  }
+  if (!wanted) return files_.remove(name);
+  return keep_spare([&](const std::string& as) -> Result<std::unique_ptr<LogFile>> {
+    TM_TRY(files_.rename(name, as));
+    return files_.open(as);
+  });
 }
 
-Result<void> CommitLog::clear_archive(std::int64_t before_ms) {
+Result<void> CommitLog::clear_archive(std::int64_t now_ms) {
   TM_ASSIGN(const std::vector<std::string> all, files_.list());
-  for (const std::string& name : all)
-    if (const auto found = archived(name); found && found->second < before_ms) TM_TRY(files_.remove(name));
+  for (const std::string& name : all) {
+    const auto found = archived(name);
+    if (found && (options_.archive_ms == 0 || found->second < now_ms - options_.archive_ms))
+      TM_TRY(files_.remove(name));
+  }
   return {};
 }
 

@@ -46,6 +46,9 @@ struct CommitLogOptions {
 /// nothing for other files.
 std::optional<std::string> segment_in(std::string_view file);
 
+/// Where the whole records of a segment end, given what its file holds; 0 when that is no segment.
+std::uint64_t end_of_segment(std::string_view bytes);
+
 struct LogRecord {
   std::uint64_t number = 0;
   std::int64_t time_ms = 0;  // when it was written, by the writer's clock
@@ -81,8 +84,10 @@ class CommitLog {
   Result<void> prepare();
   /// Removes segments that hold no record above `number`; never the newest. One of them may become the next segment's
   /// file: what it holds does not count there, since a checksum is of one segment alone. With an archive they go there
-  /// instead, and what is older by then than it keeps goes for good. Any thread, one at a time.
+  /// instead. What fails is tried again by the next call. Any thread, one at a time.
   Result<void> drop_below(std::uint64_t number, std::int64_t now_ms);
+  /// Removes what the archive has kept long enough; all of it when nothing is to be kept any more. The same thread.
+  Result<void> clear_archive(std::int64_t now_ms);
 
  private:
   struct Segment {
@@ -107,8 +112,8 @@ class CommitLog {
   Segment newest() const;
   Result<void> begin_segment(std::uint64_t end_before, const std::string& record, std::int64_t time_ms);
   std::string next_spare();
-  Result<void> archive(const Segment& segment);
-  Result<void> clear_archive(std::int64_t before_ms);
+  Result<void> retire(const Segment& segment, std::int64_t now_ms);
+  Result<void> keep_spare(const std::function<Result<std::unique_ptr<LogFile>>(const std::string& name)>& make);
   std::string record_of(std::uint64_t segment, std::uint64_t place, const LogRecord& record) const;
 
   LogFiles& files_;

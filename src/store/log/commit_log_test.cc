@@ -130,6 +130,7 @@ TEST(CommitLog, KeepsItsSegmentsInAnArchiveForAWhile) {
               ElementsAre("archive/log-0000000000000001.1700000000002", "archive/log-0000000000000002.1700000000004",
                           "log-0000000000000003", "log-0000000000000004"));
   ASSERT_TRUE(log->drop_below(6, kTime + 1'003));
+  ASSERT_TRUE(log->clear_archive(kTime + 1'003));
   EXPECT_THAT(files.list().value(), ElementsAre("archive/log-0000000000000002.1700000000004",
                                                 "archive/log-0000000000000003.1700000000006", "log-0000000000000004"));
   EXPECT_EQ(segment_in("archive/log-0000000000000003.1700000000006"), "log-0000000000000003");
@@ -218,6 +219,39 @@ TEST(CommitLog, MakesTheNextSegmentWhileOneGetsItsName) {
     EXPECT_EQ(again.log->last(), 14U);
     for (std::uint64_t i = 5; i <= 14; ++i) EXPECT_EQ(again.records.at(i), payload_of(i, 1'500));
   }
+}
+
+TEST(CommitLog, WhatCannotBeMadeBeforehandLeavesNothingBehind) {
+  MemoryFiles files;
+  auto opened = open(files).value();
+  ASSERT_TRUE(opened.log->append("first", kTime));
+  Interrupted failing(files);
+  for (int i = 0; i < 3; ++i) {
+    files.set_fault([](std::string_view step) { return step == "create"; });
+    EXPECT_FALSE(opened.log->prepare());
+    files.set_fault([](std::string_view step) { return step == "open"; });
+    for (int k = 0; k < 4; ++k) ASSERT_TRUE(opened.log->append(payload_of(7, 1'500), kTime));
+    (void)opened.log->drop_below(opened.log->last(), kTime);
+    files.set_fault({});
+  }
+  const std::vector<std::string> names = files.list().value();
+  EXPECT_EQ(std::ranges::count_if(names, [](auto& name) { return name.starts_with("spare"); }), 0);
+}
+
+TEST(CommitLog, WhatCannotBeArchivedIsTriedAgainInItsOrder) {
+  MemoryFiles files;
+  CommitLogOptions options = kSmall;
+  options.archive_ms = 1'000;
+  const auto none = [](const LogRecord&) { return Result<void>(); };
+  auto log = CommitLog::open(files, options, kId, 0, none).value();
+  for (std::uint64_t i = 1; i <= 12; ++i) ASSERT_TRUE(log->append(payload_of(i, 1'500), kTime));
+  int renamed = 0;
+  files.set_fault([&](std::string_view step) { return step == "rename" && ++renamed == 2; });
+  EXPECT_FALSE(log->drop_below(8, kTime));
+  files.set_fault({});
+  ASSERT_TRUE(log->drop_below(10, kTime));
+  const std::vector<std::string> names = files.list().value();
+  EXPECT_EQ(std::ranges::count_if(names, [](auto& name) { return name.starts_with(kArchive); }), 5) << "no hole";
 }
 
 TEST(CommitLog, NamesWhatIsMissingOrForeign) {
@@ -343,7 +377,7 @@ TEST(DiskFiles, HoldAnArchive) {
   ASSERT_TRUE(log->drop_below(4, kTime));
   EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000003", "archive/log-0000000000000001.1700000000000",
                                                 "archive/log-0000000000000002.1700000000000"));
-  ASSERT_TRUE(log->drop_below(4, kTime + 2'000));
+  ASSERT_TRUE(log->clear_archive(kTime + 2'000));
   EXPECT_THAT(files.list().value(), ElementsAre("log-0000000000000003"));
 }
 

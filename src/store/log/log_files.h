@@ -1,6 +1,6 @@
 // The port through which a commit log sees its disk: a directory of segment files. Errors are RETRY_LATER with a
-// sentence that names the file, as a disk's errors are. The crash rules that both implementations keep (the conformance
-// suite log_files_conformance.h has a test for each):
+// sentence that names the file, as a disk's errors are. The crash rules that both implementations keep; MemoryFiles
+// plays them, so the tests of the log hold for any directory that does:
 //  L1 What was written before a sync() that succeeded is there after any crash.
 //  L2 Of what was written since, each sector of 512 bytes may be there or not, on its own; the rest of the file is as
 //  it

@@ -17,8 +17,12 @@ namespace {
 constexpr std::string_view kMarker(
     "\xff"
     "log");
+constexpr std::string_view kReach(
+    "\xff"
+    "reach");
 constexpr std::size_t kCollected = 64;  // keys of an overlay taken at a time
 constexpr int kNice = 5;
+constexpr std::uint64_t kClearEvery = 60;  // looks of the worker, of a second each, or less
 constexpr auto kRetryEvery = std::chrono::seconds(1);
 constexpr auto kPatience = std::chrono::seconds(10);  // of a commit, with a sorted store that has fallen behind
 
@@ -51,7 +55,7 @@ std::optional<Batch> decode(std::string_view bytes) {
 }
 
 bool hidden(Table table, std::string_view key) {
-  return table == Table::meta && key == kMarker;
+  return table == Table::meta && (key == kMarker || key == kReach);
 }
 
 }  // namespace
@@ -230,6 +234,10 @@ std::unexpected<Error> LogWarm::not_understood(std::uint64_t record) const {
                   " is not understood; use the version of the program that wrote it");
 }
 
+std::unexpected<Error> LogWarm::too_new() {
+  return fail(ErrorCode::OUT_OF_RANGE, "until", "The store that is restored is newer than that; take an older copy.");
+}
+
 Result<LogWarm::End> LogWarm::replay(std::uint64_t fresh_id, std::int64_t until_ms) {
   TM_ASSIGN(const auto marker, sorted_snapshot_->get(Table::meta, kMarker));
   End end;
@@ -244,10 +252,9 @@ Result<LogWarm::End> LogWarm::replay(std::uint64_t fresh_id, std::int64_t until_
                       " is damaged; put a backup back with `tidemark restore`");
   } else {
     log_id_ = fresh_id;
-    TM_TRY(sorted_->commit(marker_at({})));
+    TM_TRY(sorted_->commit(marker_at({}, Extent::all)));
   }
-  if (end.time_ms > until_ms)
-    return fail(ErrorCode::OUT_OF_RANGE, "until", "The store that is restored is newer than that; take an older copy.");
+  if (end.time_ms > until_ms) return too_new();
   bool beyond = false;
   const auto take = [&](const LogRecord& record) -> Result<void> {
     beyond = beyond || record.time_ms > until_ms;
@@ -263,6 +270,12 @@ Result<LogWarm::End> LogWarm::replay(std::uint64_t fresh_id, std::int64_t until_
     return {};
   };
   TM_ASSIGN(log_, CommitLog::open(*files_, options_.log, log_id_, end.record, take));
+  // Of an overlay that was on its way when the copy was made some rows are there already.
+  TM_ASSIGN(const auto reach, sorted_snapshot_->get(Table::meta, kReach));
+  if (reach && beyond) {
+    ByteReader in(*reach);
+    if (in.be64() == log_id_ && in.varint() > end.record) return too_new();
+  }
   return end;
 }
 
@@ -275,7 +288,7 @@ Result<LogWarm::End> LogWarm::settle(std::shared_ptr<LogFiles> files, std::uniqu
   TM_TRY(warm.materialise({warm.active_, end}));
   warm.log_.reset();
   warm.log_id_ = fresh_id;
-  TM_TRY(warm.sorted_->commit(warm.marker_at({.record = 0, .time_ms = end.time_ms})));
+  TM_TRY(warm.sorted_->commit(warm.marker_at({.record = 0, .time_ms = end.time_ms}, Extent::all)));
   TM_ASSIGN(const std::vector<std::string> all, warm.files_->list());
   for (const std::string& name : all) TM_TRY(warm.files_->remove(name));
   return end;
@@ -395,15 +408,16 @@ std::unexpected<Error> LogWarm::behind() const {
                                       : sorted_problem_);
 }
 
-/// The sorted store's marker: it holds all records up to this one.
-Batch LogWarm::marker_at(End end) const {
+/// The sorted store's marker: it holds all records up to this one. Before the rows its reach is written: it may hold
+/// some of what records up to that one say.
+Batch LogWarm::marker_at(End end, Extent extent) const {
   std::string bytes;
   ByteWriter out(bytes);
   out.be64(log_id_);
   out.varint(end.record);
   out.varint(static_cast<std::uint64_t>(end.time_ms));
   Batch batch;
-  batch.put(Table::meta, std::string(kMarker), std::move(bytes));
+  batch.put(Table::meta, std::string(extent == Extent::all ? kMarker : kReach), std::move(bytes));
   return batch;
 }
 
@@ -414,14 +428,19 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
     if (!done && (done = sorted_->recover())) done = sorted_->commit(batch);
     return done;
   };
+  TM_TRY(take(marker_at(frozen.end, Extent::some)));
   TM_TRY(frozen.overlay->materialise(options_.batch_bytes, take));
-  TM_TRY(take(marker_at(frozen.end)));
+  TM_TRY(take(marker_at(frozen.end, Extent::all)));
+  // What nobody reads any more is released outside the lock: that takes a while.
+  std::shared_ptr<const Snapshot> fresh = sorted_->snapshot();
+  std::optional<Frozen> done;
+  std::shared_ptr<const Snapshot> outdated;
   {
     const std::lock_guard lock(mutex_);
     if (frozen_ && frozen_->overlay == frozen.overlay) {
-      frozen_.reset();
-      sorted_snapshot_ = sorted_->snapshot();
-      published_.reset();
+      done = std::exchange(frozen_, std::nullopt);
+      std::swap(sorted_snapshot_, fresh);
+      outdated = std::exchange(published_, nullptr);
     }
   }
   changed_.notify_all();
@@ -432,9 +451,10 @@ Result<void> LogWarm::materialise(const Frozen& frozen) {
 void LogWarm::work() {
   // Who waits for an answer goes first; behind by much, who commits waits for this thread.
   (void)::setpriority(PRIO_PROCESS, 0, kNice);
+  std::uint64_t rounds = 0;
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    const std::optional<Frozen> frozen = frozen_;
+    std::optional<Frozen> frozen = frozen_;
     lock.unlock();
     // What fails here is tried again; who commits is told when it lasts.
     if (const auto spare = log_->prepare(); !spare)
@@ -443,6 +463,10 @@ void LogWarm::work() {
     if (frozen) done = materialise(*frozen);
     if (!done)
       log_error("the sorted store does not take what the commit log holds", {{"problem", done.error().detail}});
+    frozen.reset();
+    if (rounds++ % kClearEvery == 0)
+      if (const auto cleared = log_->clear_archive(options_.wall_ms()); !cleared)
+        log_warning("the archive of the commit log is not cleared", {{"problem", cleared.error().detail}});
     lock.lock();
     sorted_problem_ = done ? std::string() : done.error().detail;
     if (!done) changed_.notify_all();

@@ -85,7 +85,9 @@ class LogWarm final : public Warm {
   bool full() const { return active_->bytes() >= 2 * options_.overlay_bytes; }
   std::unexpected<Error> behind() const;
   Result<void> materialise(const Frozen& frozen);
-  Batch marker_at(End end) const;
+  enum class Extent : std::uint8_t { all, some };
+  Batch marker_at(End end, Extent extent) const;
+  static std::unexpected<Error> too_new();
   void work();
   std::vector<Version> readable() const;
   void count(const Batch& batch);

@@ -157,13 +157,13 @@ TEST(LogWarm, SettlesAtAnyPointInTime) {
   }
 }
 
-/// A sorted store that takes nothing while its disk is said to be full.
+/// A sorted store that takes nothing while its disk is said to be full, or after so many batches.
 class Refusing final : public Warm {
  public:
   explicit Refusing(std::unique_ptr<Warm> inner) : inner_(std::move(inner)) {}
   std::shared_ptr<const Snapshot> snapshot() const override { return inner_->snapshot(); }
   Result<void> commit(const Batch& batch) override {
-    if (refuses) return fail(ErrorCode::RETRY_LATER, {}, "the sorted store's disk is full");
+    if (refuses || takes-- <= 0) return fail(ErrorCode::RETRY_LATER, {}, "the sorted store's disk is full");
     return inner_->commit(batch);
   }
   Result<void> recover() override {
@@ -172,10 +172,57 @@ class Refusing final : public Warm {
   }
   WarmStatus status() const override { return inner_->status(); }
   std::atomic<bool> refuses = false;
+  std::atomic<int> takes = 1'000'000;
 
  private:
   const std::unique_ptr<Warm> inner_;
 };
+
+/// A copy that was made while an overlay was on its way holds some of what was written later: no moment between.
+TEST(LogWarm, DoesNotSettleBeforeWhatIsInTheSortedStoreByHalf) {
+  set_log(LogLevel::off, LogFormat::text);
+  std::int64_t now_ms = 1'000;
+  const LogWarmOptions options{.log = {.segment_bytes = 4'096},
+                               .overlay_bytes = 2'000,
+                               .batch_bytes = 500,
+                               .wall_ms = [&] { return now_ms; },
+                               .threaded = false};
+  const auto disk = std::make_shared<MemoryDisk>();
+  const auto files = std::make_shared<MemoryFiles>();
+  auto inner = std::make_unique<Refusing>(MemoryWarm::open(disk).value());
+  inner->takes = 4;  // the first marker; its reach and two batches of rows, not the rest and the next marker
+  auto warm = LogWarm::open(files, std::move(inner), keys::owner_bytes, options, 7).value();
+  Result<void> done;
+  for (unsigned i = 0; done && i < 1'000; ++i) {
+    Batch batch;
+    batch.put(Table::users, numbered("k", i), numbered("value ", i));
+    done = warm->commit(batch);
+    now_ms += 10;
+  }
+  ASSERT_FALSE(done);
+  const auto half = disk->copy();
+  const auto early =
+      LogWarm::settle(files->copy(), MemoryWarm::open(half->copy()).value(), keys::owner_bytes, options, 1'050, 8);
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().field, "until");
+  EXPECT_TRUE(
+      LogWarm::settle(files->copy(), MemoryWarm::open(half->copy()).value(), keys::owner_bytes, options, now_ms, 8));
+}
+
+/// Ever more of a range is erased, as of an outbox: what the last erasure says as well is not kept.
+TEST(Overlay, KeepsNoErasuresThatALaterOneCovers) {
+  Overlay overlay(keys::owner_bytes);
+  Version version = 0;
+  for (unsigned i = 0; i < 1'000; ++i) {
+    Batch batch;
+    batch.put(Table::events, numbered("e", i), "x");
+    batch.erase_range(Table::events, "e", numbered("e", i));
+    overlay.apply(batch, version + 1, std::vector<Version>{version});
+    version += 2;
+  }
+  EXPECT_LE(overlay.erasures(), 3U);
+  EXPECT_NE(overlay.erased(Table::events, numbered("e", 500), version), 0U);
+}
 
 TEST(LogWarm, ASortedStoreThatTakesNothingIsToldOfAtOnceAndNothingIsLost) {
   set_log(LogLevel::off, LogFormat::text);

@@ -134,6 +134,7 @@ void Overlay::apply(const Batch& batch, Version first, std::span<const Version> 
     if (operation.kind == Batch::Kind::erase_range) {
       if (operation.key >= operation.value) continue;
       const std::lock_guard lock(rows.mutex);
+      grown -= give_up_covered(rows.erasures, readable);
       rows.erasures.push_back({operation.key, operation.value, mine});
       grown += static_cast<std::int64_t>(sizeof(RangeErasure) + operation.key.size() + operation.value.size());
       continue;
@@ -163,6 +164,21 @@ void Overlay::apply(const Batch& batch, Version first, std::span<const Version> 
   bytes_.fetch_add(static_cast<std::size_t>(grown), std::memory_order_relaxed);
 }
 
+/// Erasures that the last one says as well, to whoever may still read; returns the memory that they took.
+std::int64_t Overlay::give_up_covered(std::vector<RangeErasure>& erasures, std::span<const Version> readable) {
+  if (erasures.empty()) return 0;
+  const RangeErasure last = erasures.back();
+  std::int64_t freed = 0;
+  std::erase_if(erasures, [&](const RangeErasure& each) {
+    if (each.version >= last.version || each.from < last.from || last.to < each.to) return false;
+    const bool tells = std::ranges::any_of(
+        readable, [&](Version version) { return each.version <= version && version < last.version; });
+    if (!tells) freed += static_cast<std::int64_t>(sizeof(RangeErasure) + each.from.size() + each.to.size());
+    return !tells;
+  });
+  return freed;
+}
+
 std::optional<Overlaid> Overlay::get(Table table, std::string_view key, Version at) const {
   const std::string_view group = group_of(table, key);
   const Rest rest(key.substr(group.size()));
@@ -173,6 +189,15 @@ std::optional<Overlaid> Overlay::get(Table table, std::string_view key, Version 
   const Slot* slot = found->second.at(found->second.lower_bound(rest, at));
   if (!slot || compare(*slot, rest) != 0) return std::nullopt;
   return Overlaid{slot->version, slot->erased ? std::nullopt : std::optional(std::string(slot->value()))};
+}
+
+std::size_t Overlay::erasures() const {
+  std::size_t count = 0;
+  for (const Rows& each : tables_) {
+    const std::shared_lock lock(each.mutex);
+    count += each.erasures.size();
+  }
+  return count;
 }
 
 Version Overlay::erased(Table table, std::string_view key, Version at) const {

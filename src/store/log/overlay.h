@@ -60,6 +60,8 @@ class Overlay {
   /// about so many bytes in each batch. Nobody writes meanwhile.
   Result<void> materialise(std::size_t batch_bytes, const std::function<Result<void>(const Batch&)>& take) const;
 
+  /// Range erasures that it holds, of all tables. Any thread.
+  std::size_t erasures() const;
   /// Memory that it takes, roughly. Any thread.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
@@ -135,6 +137,7 @@ class Overlay {
     std::vector<RangeErasure> erasures;
   };
 
+  static std::int64_t give_up_covered(std::vector<RangeErasure>& erasures, std::span<const Version> readable);
   const Rows& rows(Table table) const { return tables_[static_cast<std::size_t>(table)]; }
   std::string_view group_of(Table table, std::string_view key) const;
   static std::vector<std::string> groups_in(const Rows& rows, std::string_view from, std::string_view to);

@@ -36,6 +36,7 @@ class RocksStore final : public Warm {
         shared_(std::move(shared)),
         database_(std::move(database)) {
     write_options_.sync = true;
+    confirmed_ = database_->sequence();
   }
 
   std::shared_ptr<const Snapshot> snapshot() const override;
@@ -70,6 +71,7 @@ class RocksStore final : public Warm {
   // The writer's own.
   State state_ = State::ready;
   rocksdb::WriteBatch batch_;
+  std::uint64_t confirmed_ = 0;  // the database's sequence after the last commit that succeeded
   SteadyClock::time_point room_asked_{};
   Result<void> room_;
 
@@ -161,6 +163,7 @@ Result<void> RocksStore::commit(const Batch& batch) {
     stop(State::failed, error.detail);
     return std::unexpected(std::move(error));
   }
+  confirmed_ = database_->sequence();
   std::shared_ptr<const Snapshot> outdated;  // released outside the lock
   {
     const std::lock_guard lock(mutex_);
@@ -228,7 +231,7 @@ Result<std::shared_ptr<RocksDatabase>> RocksStore::copy_database(const std::stri
   TM_TRY(step("open"));
   TM_ASSIGN(std::shared_ptr<RocksDatabase> copy, RocksDatabase::open(options_, shared_, directory));
   TM_TRY(step("verify"));
-  if (copy->sequence() < database_->sequence()) {
+  if (copy->sequence() < confirmed_) {
     return fail(ErrorCode::RETRY_LATER, {},
                 "the disk of " + options_.path +
                     " no longer gives back what it had confirmed; reads still work: export "
