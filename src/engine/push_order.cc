@@ -51,9 +51,11 @@ Lanes lanes_of(const std::vector<PushRef>& waiting, bool low_waits) {
     // What has no entry has nothing to overtake with.
     const bool overtakes = planted(Fault::high_overtakes_own) ? is_message(waiting[place], Priority::high)
                                                               : has.high && waiting[place].shared != nullptr;
+    // Nor can it leave before a low one that comes first: it would take the room and go nowhere.
+    const bool behind_low = waiting[place].shared == nullptr && !lanes.low.empty();
     if (overtakes)
       lanes.high.push_back(place);
-    else if (has.other_than_low || !low_waits)
+    else if ((has.other_than_low || !low_waits) && !behind_low)
       lanes.normal.push_back(place);
     else
       lanes.low.push_back(place);

@@ -137,6 +137,15 @@ TEST(PushOrder, WhatHasNoEntryWaitsForThoseBeforeIt) {
   EXPECT_EQ(device.cursor, Mark(4));
 }
 
+TEST(PushOrder, WhatHasNoEntryDoesNotTakeTheRoomOfALowOneBeforeIt) {
+  Waiting waiting;
+  waiting.message("a", Priority::low, 100);
+  for (int i = 0; i < 60; ++i) waiting.state("b");
+  const PushOrder order = ordered(waiting.refs, {});
+  EXPECT_EQ(order.rest.size(), 50u);
+  EXPECT_EQ(order.begun, 50u);
+}
+
 RC_GTEST_PROP(PushOrder, ABrokenLinkHasToldNoMoreOfTheIndexThanItHasBrought, ()) {
   Waiting waiting;
   const auto count = *rc::gen::inRange(1, 80);
