@@ -171,7 +171,8 @@ std::vector<ConfigSetting> make_settings() {
                 "before they go into sorted files. More of it makes a restart after a crash slower."),
       TM_NUMBER(store.segment_bytes, kMiB, kGiB, "Size of one file of the commit log, made before it is needed."),
       TM_NUMBER(store.archive_hours, 0, 87'600, "How long files of the commit log that are not needed any more are kept in "
-                "store/log/archive, so that a backup can be restored to any moment since. 0: they are used again."),
+                "store/log/archive, so that a backup can be restored to any moment since. 0: they are used again, and what "
+                "is there goes."),
       TM_NUMBER(store.min_free_bytes, 0, 1'024 * kGiB, "Free space on disk below which sends are refused with RETRY_LATER "
                 "while reads go on. With 0 sends go on to the last byte, and on a disk without any room no server starts, "
                 "not even for reading."),
