@@ -208,7 +208,7 @@ Result<CommitLog::Newest> CommitLog::read_all(const std::vector<std::string>& na
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
-    const std::string here = std::move(bytes);
+    const std::string here = std::exchange(bytes, {});
     const Header mine = *header;
     const bool is_newest = i + 1 == names.size();
     // Of all but the newest the next one's header tells where the records end.

@@ -47,9 +47,12 @@ std::optional<Batch> decode(std::string_view bytes) {
     std::string key(in.string());
     std::string value(kind == Batch::Kind::erase ? std::string_view() : in.string());
     if (kind > Batch::Kind::erase_range || static_cast<std::size_t>(table) >= std::size(kTables)) return std::nullopt;
-    if (kind == Batch::Kind::put) batch.put(table, std::move(key), std::move(value));
-    if (kind == Batch::Kind::erase) batch.erase(table, std::move(key));
-    if (kind == Batch::Kind::erase_range) batch.erase_range(table, std::move(key), std::move(value));
+    if (kind == Batch::Kind::put)
+      batch.put(table, std::move(key), std::move(value));
+    else if (kind == Batch::Kind::erase)
+      batch.erase(table, std::move(key));
+    else
+      batch.erase_range(table, std::move(key), std::move(value));
   }
   return in.done() ? std::optional(std::move(batch)) : std::nullopt;
 }
@@ -205,12 +208,13 @@ LogWarm::LogWarm(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted, 
     : files_(std::move(files)),
       sorted_(std::move(sorted)),
       group_bytes_(std::move(group_bytes)),
-      options_(options),
+      options_(std::move(options)),
       active_(std::make_shared<Overlay>(group_bytes_)),
       sorted_snapshot_(sorted_->snapshot()) {}
 
 Result<std::unique_ptr<LogWarm>> LogWarm::open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
-                                               GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id) {
+                                               GroupBytes group_bytes, const LogWarmOptions& options,
+                                               std::uint64_t fresh_id) {
   std::unique_ptr<LogWarm> warm(new LogWarm(std::move(files), std::move(sorted), std::move(group_bytes), options));
   TM_TRY(warm->replay(fresh_id, std::numeric_limits<std::int64_t>::max()));
   if (options.threaded) warm->worker_ = std::thread([store = warm.get()] { store->work(); });

@@ -41,7 +41,8 @@ class LogWarm final : public Warm {
   /// Opens the store that these two make up. `fresh_id` is random and names the log if it is made now. INTERNAL when
   /// the log lacks what the sorted store does not hold, or is another store's.
   static Result<std::unique_ptr<LogWarm>> open(std::shared_ptr<LogFiles> files, std::unique_ptr<Warm> sorted,
-                                               GroupBytes group_bytes, LogWarmOptions options, std::uint64_t fresh_id);
+                                               GroupBytes group_bytes, const LogWarmOptions& options,
+                                               std::uint64_t fresh_id);
   /// A last record, and when it was written.
   struct End {
     std::uint64_t record = 0;

@@ -124,7 +124,7 @@ class Overlay {
   };
   /// So that a group is found by a view of its name.
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
     std::size_t operator()(std::string_view group) const { return std::hash<std::string_view>()(group); }
   };
   struct Shard {
