@@ -23,7 +23,8 @@ void ReceiptsJudge::published(const std::vector<UserId>& users) {
   std::erase_if(sharing_, [&](const auto& each) { return std::ranges::find(users, each.first) == users.end(); });
   for (const UserId& user : users) {
     Sharing& sharing = sharing_[user];
-    if (std::exchange(sharing.on, shares(own_, user)) == sharing.on) continue;
+    const bool before = std::exchange(sharing.on, shares(own_, user));
+    if (before == sharing.on) continue;
     ++sharing.changes;
     run_.hit(Counter::receipts_off);
   }

@@ -159,7 +159,7 @@ Result<void> restore(const RestoreFlags& flags) {
     return fail(ErrorCode::MALFORMED, "from", "It is the data directory itself; give the copy to restore from.");
   // What changes while it is copied is no copy of anything.
   TM_TRY(check_not_in_use((from / "store").string()));
-  if (!flags.log.empty()) TM_TRY(check_not_in_use(fs::path(flags.log).lexically_normal().parent_path().string()));
+  if (!flags.log.empty()) TM_TRY(check_not_in_use((fs::path(flags.log) / "..").string()));
   std::int64_t until_ms = std::numeric_limits<std::int64_t>::max();
   if (!flags.until.empty()) {
     TM_ASSIGN(until_ms, parsed_time(flags.until));

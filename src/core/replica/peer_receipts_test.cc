@@ -71,13 +71,9 @@ TEST(PeerReceipts, AreAskedAnewOfWhatBeginsOnceMoreOnARestoredServer) {
   server.restore(backup);
   TestLink& link = server.connect(kAnna);
   device.connect();
-  const auto answer = [&](const Request& request) {
-    server.receive(link, request);
-    for (; !link.down.empty(); link.down.pop_front()) device.frame(link.down.front());
-  };
-  answer(device.expect<Hello>());
-  answer(device.expect<Jumps>());
-  answer(device.expect<AskReceipts>());
+  answer(server, device, link, device.expect<Hello>());
+  answer(server, device, link, device.expect<Jumps>());
+  answer(server, device, link, device.expect<AskReceipts>());
   server.send(kAnna, kBen, "it begins once more");
   settle(server, device, link);
   EXPECT_THAT(device.replica->receipts(kChat), ElementsAre(Receipt{kBen, Seq(0), Seq(0)}));

@@ -509,6 +509,12 @@ inline void settle(TestServer& server, TestDevice& device, TestLink& link) {
   TM_CHECK(false, "server and device never come to rest");
 }
 
+/// The server answers this one request.
+inline void answer(TestServer& server, TestDevice& device, TestLink& link, const Request& request) {
+  server.receive(link, request);
+  for (; !link.down.empty(); link.down.pop_front()) device.frame(link.down.front());
+}
+
 inline TestLink& join(TestServer& server, TestDevice& device) {
   TestLink& link = server.connect(device.store.device().user);
   device.connect();

@@ -130,16 +130,12 @@ TEST_F(RestoredAway, what_was_set_and_refused_before_the_list_is_there_goes_with
     set_and_restore();
     TestLink& link = server.connect(kAnna);
     device.connect();
-    const auto answer = [&](const Request& request) {
-      server.receive(link, request);
-      for (; !link.down.empty(); link.down.pop_front()) device.frame(link.down.front());
-    };
-    answer(device.expect<Hello>());
-    answer(device.expect<Jumps>());
-    while (device.waiting<Mutate>() > 0) answer(device.expect<Mutate>());
+    answer(server, device, link, device.expect<Hello>());
+    answer(server, device, link, device.expect<Jumps>());
+    while (device.waiting<Mutate>() > 0) answer(server, device, link, device.expect<Mutate>());
     if (!begins_before_the_list) settle(server, device, link);
     server.send(kBen, kAnna, "new");
-    if (begins_before_the_list) answer(device.expect<Sync>());
+    if (begins_before_the_list) answer(server, device, link, device.expect<Sync>());
     EXPECT_FALSE(device.object(kChat).unread_flag);
     settle(server, device, link);
     EXPECT_EQ(device.object(kChat).head_seq, Seq(1 + kJump));
@@ -495,12 +491,8 @@ TEST_F(Restored, what_was_set_since_a_restore_may_be_lost_by_the_next_before_all
   server.send(kBen, kAnna, "lost");
   TestLink& second = server.connect(kAnna);
   device.connect();
-  const auto answer = [&](const Request& request) {
-    server.receive(second, request);
-    for (; !second.down.empty(); second.down.pop_front()) device.frame(second.down.front());
-  };
-  answer(device.expect<Hello>());
-  answer(device.expect<Sync>());
+  answer(server, device, second, device.expect<Hello>());
+  answer(server, device, second, device.expect<Sync>());
   ASSERT_EQ(device.object(kChat).head_seq, Seq(2 + kJump));
   ASSERT_GT(device.waiting<Jumps>(), 0u) << "which of the first two are lost";
   device.disconnect();

@@ -33,7 +33,6 @@ Result<std::unique_ptr<Warm>> open_sorted(const EmbeddedOptions& options) {
   rocks.memtable_bytes = kMemtableBytes;
   rocks.max_wal_bytes = kOwnLogBytes;
   rocks.ingest_operations = kIngestOperations;
-  rocks.min_free_bytes = 0;  // what is confirmed may use the reserve on its way into sorted files
   return RocksWarm::open(rocks);
 }
 

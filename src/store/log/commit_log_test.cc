@@ -225,7 +225,6 @@ TEST(CommitLog, WhatCannotBeMadeBeforehandLeavesNothingBehind) {
   MemoryFiles files;
   auto opened = open(files).value();
   ASSERT_TRUE(opened.log->append("first", kTime));
-  Interrupted failing(files);
   for (int i = 0; i < 3; ++i) {
     files.set_fault([](std::string_view step) { return step == "create"; });
     EXPECT_FALSE(opened.log->prepare());

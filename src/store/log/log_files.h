@@ -40,7 +40,7 @@ class LogFiles {
   virtual std::string place() const = 0;
   /// The names of all files, those in the folder with its name before them; sorted but for that.
   virtual Result<std::vector<std::string>> list() const = 0;
-  /// Makes a file of this size, or makes one of that name anew.
+  /// Makes a file of this size, or makes one of that name anew. A failure may leave one of any size.
   virtual Result<std::unique_ptr<LogFile>> create(const std::string& name, std::uint64_t bytes) = 0;
   /// Opens a file that is there, with what it holds.
   virtual Result<std::unique_ptr<LogFile>> open(const std::string& name) = 0;

@@ -91,6 +91,7 @@ class LogSnapshot final : public Snapshot {
     std::vector<std::string> below;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (hidden(table, keys[i])) continue;
       if (auto said = overlaid(table, keys[i])) {
         values[i] = std::move(said->value);
       } else {
@@ -408,7 +409,7 @@ Result<void> LogWarm::make_room() {
 std::unexpected<Error> LogWarm::behind() const {
   return fail(ErrorCode::RETRY_LATER, {},
               sorted_problem_.empty() ? "the sorted store has not taken what the commit log " + files_->place() +
-                                            " holds for ten seconds; the disk is too slow"
+                                            " holds for ten seconds; find what keeps its disk busy, or use a faster one"
                                       : sorted_problem_);
 }
 

@@ -69,10 +69,10 @@ Result<std::vector<std::string>> MemoryFiles::list() const {
 
 Result<std::unique_ptr<LogFile>> MemoryFiles::create(const std::string& name, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  TM_TRY(step("create"));
   auto content = std::make_shared<Content>();
-  content->bytes.assign(bytes, '\0');
   files_[name] = content;
+  TM_TRY(step("create"));
+  content->bytes.assign(bytes, '\0');
   removed_.clear();
   return std::make_unique<MemoryFile>(*this, std::move(content));
 }

@@ -29,7 +29,8 @@ class MemoryFiles final : public LogFiles {
   Result<void> remove(const std::string& name) override;
 
   /// Asked before each step that changes something ("create", "open", "write", "sync", "rename", "truncate", "remove");
-  /// true makes it fail. A failed write has been made up to its middle, a failed sync leaves everything unsynced.
+  /// true makes it fail. A failed creation leaves an empty file, a failed write has been made up to its middle, a
+  /// failed sync leaves everything unsynced.
   void set_fault(std::function<bool(std::string_view step)> fault);
   /// The machine dies: `kept` decides for each sector written and not synced, and for each file removed and not yet
   /// durably gone, whether the change is on the disk. Files open now are dead: their writes go nowhere.

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <random>
 
+#include "base/ports.h"
+#include "store/embedded/embedded_store.h"
 #include "store/rocks/rocks_world.h"
 
 namespace tidemark {
@@ -90,23 +92,32 @@ TEST_F(FullDisk, reads_go_on_and_nothing_is_lost_and_no_restart_is_needed) {
   }
 }
 
+/// The whole embedded store: refused in time, and the reserve is there for what was confirmed before.
 TEST_F(FullDisk, the_reserve_refuses_in_time_and_opens_again_by_itself) {
-  RocksOptions with_reserve = options();
-  with_reserve.min_free_bytes = 8u << 20;
-  const auto warm = RocksWarm::open(with_reserve).value();
+  const SystemClock clock;
+  SystemRandom random;
+  EmbeddedOptions embedded;
+  embedded.path = options().path;
+  embedded.write_buffer_bytes = 2u << 20;
+  embedded.segment_bytes = 1u << 20;
+  embedded.min_free_bytes = 8u << 20;
+  const auto warm = open_embedded_store(embedded, clock, random).value();
   unsigned acked = 0;
   while (acked < 5) ASSERT_TRUE(warm->commit(bulky_batch(++acked)));
   fill(4u << 20);
-  ::usleep(120'000);  // the free space is asked for every 100 ms
+  const auto room = warm->room();
+  ASSERT_FALSE(room) << "it is told before a commit is refused";
+  EXPECT_TRUE(warm->status().writable) << "nothing has failed";
   const auto refused = warm->commit(bulky_batch(acked + 1));
   ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::RETRY_LATER);
   EXPECT_THAT(refused.error().detail, HasSubstr("nearly full"));
+  EXPECT_FALSE(warm->status().writable);
   EXPECT_FALSE(warm->recover());
   EXPECT_EQ(whole_prefix(*warm, acked + 1), acked);
   std::filesystem::remove(ballast());
   ASSERT_TRUE(warm->recover());
   EXPECT_EQ(whole_prefix(*warm, acked + 1), acked) << "nothing of a batch that was refused in time";
-  EXPECT_TRUE(std::filesystem::exists(with_reserve.path + "/db-000001")) << "and no new database";
   ASSERT_TRUE(warm->commit(bulky_batch(acked + 1)));
 }
 

@@ -6,7 +6,6 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
@@ -57,20 +56,6 @@ class MessagesToLog final : public rocksdb::Logger {
   rocksdb::Status CloseImpl() override { return rocksdb::Status::OK(); }
 };
 
-thread_local bool hints_on = false;
-
-/// A key without its last 8 bytes: of an entry's key, the conversation. Only tells the memtable where the last key of
-/// the same conversation went, since the next one most likely goes beside it; nothing of it is stored.
-class AllButNumber final : public rocksdb::SliceTransform {
- public:
-  const char* Name() const override { return "tidemark.AllButNumber"; }
-  bool InDomain(const rocksdb::Slice& key) const override { return hints_on && key.size() > kNumberBytes; }
-  rocksdb::Slice Transform(const rocksdb::Slice& key) const override { return {key.data(), key.size() - kNumberBytes}; }
-
- private:
-  static constexpr std::size_t kNumberBytes = 8;
-};
-
 rocksdb::CompressionType best_of(std::initializer_list<rocksdb::CompressionType> wanted) {
   const auto built_in = rocksdb::GetSupportedCompressions();
   for (const rocksdb::CompressionType type : wanted) {
@@ -111,14 +96,6 @@ rocksdb::ColumnFamilyOptions base_options(const RocksOptions& options) {
 }
 
 }  // namespace
-
-InsertHints::InsertHints(bool on) {
-  hints_on = on;
-}
-
-InsertHints::~InsertHints() {
-  hints_on = false;
-}
 
 RocksShared::RocksShared(const RocksOptions& options)
     : block_cache(rocksdb::NewLRUCache(options.block_cache_bytes, -1, false, 0.3)),
@@ -198,7 +175,6 @@ rocksdb::ColumnFamilyOptions table_options(Table table, const RocksOptions& opti
     case Table::entries:
       // Read by range, nearly always found: big blocks compress well, a filter would answer nothing.
       family.write_buffer_size = std::clamp<std::size_t>(options.memtable_bytes / 4, 256u << 10, 64u << 20);
-      family.memtable_insert_with_hint_prefix_extractor = std::make_shared<AllButNumber>();
       blocks.block_size = 16u << 10;
       break;
     case Table::dedup:

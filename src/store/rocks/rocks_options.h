@@ -22,17 +22,6 @@ struct RocksShared {
   std::shared_ptr<rocksdb::WriteBufferManager> memtables;
 };
 
-/// While it lives, what this thread writes uses the insert hints of the table entries. Off by default, and to be off
-/// for batches that hold erase_range: RocksDB 7.8 keeps one map of hints for a memtable's rows and for its range
-/// tombstones, which are two lists, and a hint of one used in the other corrupts it.
-class InsertHints {
- public:
-  explicit InsertHints(bool on);
-  ~InsertHints();
-  InsertHints(const InsertHints&) = delete;
-  InsertHints& operator=(const InsertHints&) = delete;
-};
-
 /// The column family's name. Never changed: it is stored.
 const char* table_name(Table table);
 

@@ -5,8 +5,6 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -18,9 +16,6 @@
 namespace tidemark {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-constexpr auto kFreeSpaceEvery = std::chrono::milliseconds(100);
 constexpr std::size_t kKeptBatchBytes = 8u << 20;  // a batch buffer that grew beyond this is given back
 
 rocksdb::Slice slice(const std::string& bytes) {
@@ -43,20 +38,11 @@ class RocksStore final : public Warm {
   Result<void> commit(const Batch& batch) override;
   Result<void> recover() override;
   WarmStatus status() const override;
-  Result<void> room() const override;
 
  private:
-  enum class State : std::uint8_t {
-    ready,
-    refused,  // the disk is nearly full: nothing was written, so nothing is unknown
-    failed,   // a write or sync failed: what the disk holds of it is unknown
-  };
-
-  Result<void> check_room(bool ask_now);
   Result<void> write(const Batch& batch);
   void fill(const Batch& batch);
-  void count(const Batch& batch);
-  void stop(State state, const std::string& problem);
+  void stop(const std::string& problem);
   void publish(std::shared_ptr<RocksDatabase> database);
   Result<void> step(const char* name) const;
   Result<void> replace_database();
@@ -69,20 +55,15 @@ class RocksStore final : public Warm {
   rocksdb::WriteOptions write_options_;
 
   // The writer's own.
-  State state_ = State::ready;
+  bool failed_ = false;  // a write or sync failed: what the disk holds of it is unknown
   rocksdb::WriteBatch batch_;
   std::uint64_t confirmed_ = 0;  // the database's sequence after the last commit that succeeded
-  SteadyClock::time_point room_asked_{};
-  Result<void> room_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<RocksDatabase> database_;            // changed by the writer, under the mutex
   mutable std::shared_ptr<const Snapshot> published_;  // the present moment, made when first asked for
   std::string problem_;
-
-  std::atomic<std::uint64_t> puts_ = 0;
-  std::atomic<std::uint64_t> put_bytes_ = 0;
-  std::atomic<std::uint64_t> batches_ = 0;
+  WarmStatus counted_;
 };
 
 std::shared_ptr<const Snapshot> RocksStore::snapshot() const {
@@ -90,19 +71,6 @@ std::shared_ptr<const Snapshot> RocksStore::snapshot() const {
   const std::lock_guard lock(mutex_);
   if (!published_) published_ = snapshot_of(database_);
   return published_;
-}
-
-Result<void> RocksStore::check_room(bool ask_now) {
-  if (options_.min_free_bytes == 0) return {};
-  const SteadyClock::time_point now = SteadyClock::now();
-  if (!ask_now && now - room_asked_ < kFreeSpaceEvery) return room_;
-  room_asked_ = now;
-  room_ = room();
-  return room_;
-}
-
-Result<void> RocksStore::room() const {
-  return room_on(options_.path, options_.min_free_bytes);
 }
 
 void RocksStore::fill(const Batch& batch) {
@@ -128,49 +96,31 @@ void RocksStore::fill(const Batch& batch) {
   }
 }
 
-void RocksStore::count(const Batch& batch) {
-  std::uint64_t puts = 0;
-  std::uint64_t bytes = 0;
-  for (const Batch::Operation& operation : batch.operations()) {
-    if (operation.kind != Batch::Kind::put) continue;
-    ++puts;
-    bytes += operation.key.size() + operation.value.size();
-  }
-  puts_.fetch_add(puts, std::memory_order_relaxed);
-  put_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  batches_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void RocksStore::stop(State state, const std::string& problem) {
-  state_ = state;
+void RocksStore::stop(const std::string& problem) {
+  failed_ = true;
   {
     const std::lock_guard lock(mutex_);
     problem_ = problem;
   }
-  log_error("the store takes no writes", {{"problem", problem}});
+  log_error("the sorted files take no writes", {{"problem", problem}});
 }
 
 Result<void> RocksStore::commit(const Batch& batch) {
-  if (state_ != State::ready) return fail(ErrorCode::RETRY_LATER, {}, problem_);
+  if (failed_) return fail(ErrorCode::RETRY_LATER, {}, problem_);
   if (batch.empty()) return {};
-  if (auto room = check_room(false); !room) {
-    stop(State::refused, room.error().detail);
-    return room;
-  }
   if (auto written = write(batch); !written) {
     Error error = std::move(written).error();
     error.code = ErrorCode::RETRY_LATER;
-    stop(State::failed, error.detail);
+    stop(error.detail);
     return std::unexpected(std::move(error));
   }
   confirmed_ = database_->sequence();
   std::shared_ptr<const Snapshot> outdated;  // released outside the lock
   {
     const std::lock_guard lock(mutex_);
-    outdated = std::move(published_);
-    published_.reset();
+    outdated = std::exchange(published_, nullptr);
+    counted_.count(batch);
   }
-  count(batch);
   return {};
 }
 
@@ -180,30 +130,26 @@ Result<void> RocksStore::write(const Batch& batch) {
     return ingest(*database_, options_, shared_, options_.path + "/incoming", batch);
   fill(batch);
   if (batch_.Count() == 0) return {};
-  const InsertHints hints(!batch_.HasDeleteRange());
   const rocksdb::Status status = database_->db().Write(write_options_, &batch_);
   if (!status.ok()) return std::unexpected(error_of(status, database_->directory()));
   return {};
 }
 
 Result<void> RocksStore::recover() {
-  if (state_ == State::ready) return {};
-  TM_TRY(check_room(true));
-  if (state_ == State::failed) {
-    if (auto replaced = replace_database(); !replaced) {
-      const std::string& problem = replaced.error().detail;
-      if (problem != problem_) log_error("the store cannot recover", {{"problem", problem}});
-      const std::lock_guard lock(mutex_);
-      problem_ = problem;
-      return replaced;
-    }
+  if (!failed_) return {};
+  if (auto replaced = replace_database(); !replaced) {
+    const std::string& problem = replaced.error().detail;
+    if (problem != problem_) log_error("the sorted files cannot recover", {{"problem", problem}});
+    const std::lock_guard lock(mutex_);
+    problem_ = problem;
+    return replaced;
   }
-  state_ = State::ready;
+  failed_ = false;
   {
     const std::lock_guard lock(mutex_);
     problem_.clear();
   }
-  log_info("the store takes writes again", {{"database", database_->directory()}});
+  log_info("the sorted files take writes again", {{"database", database_->directory()}});
   return {};
 }
 
@@ -278,13 +224,11 @@ WarmStatus RocksStore::status() const {
   WarmStatus status;
   {
     const std::lock_guard lock(mutex_);
+    status = counted_;
     status.problem = problem_;
   }
   status.writable = status.problem.empty();
   status.disk_bytes = tree_bytes(options_.path);
-  status.puts = puts_.load(std::memory_order_relaxed);
-  status.put_bytes = put_bytes_.load(std::memory_order_relaxed);
-  status.batches = batches_.load(std::memory_order_relaxed);
   return status;
 }
 

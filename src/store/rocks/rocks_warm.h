@@ -25,8 +25,6 @@ struct RocksOptions {
   /// Past this the oldest memtables are written out. Also what a start or a recovery replays at most, and about the
   /// space that a recovery needs.
   std::size_t max_wal_bytes = 64u << 20;
-  /// Commits are refused, before a byte is written, while less is free on the disk; 0 turns that off.
-  std::uint64_t min_free_bytes = 64u << 20;
   /// Sorted files held open at a time; twice as many during a recovery.
   int max_open_files = 1000;
   /// Batches of at least so many operations, in the order of their keys and without ranges, go past log and memtables

@@ -275,28 +275,6 @@ TEST(RocksWarm, damage_in_a_sorted_file_is_never_read_as_a_value) {
   EXPECT_GE(refused, 30u);
 }
 
-TEST(RocksWarm, a_full_reserve_refuses_before_it_writes_and_needs_no_new_database) {
-  RocksWorld world;
-  RocksOptions options = world.options();
-  must_open(options)->commit(batch_of(1)).value();
-  options.min_free_bytes = UINT64_MAX;
-  const auto warm = must_open(options);
-  const auto room = warm->room();
-  ASSERT_FALSE(room) << "it is told before a commit is refused";
-  EXPECT_THAT(room.error().detail, HasSubstr("free some space"));
-  EXPECT_TRUE(warm->status().writable) << "nothing has failed";
-  const std::uint64_t operations = world.files().operations();
-  const auto refused = warm->commit(batch_of(2));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::RETRY_LATER);
-  EXPECT_THAT(refused.error().detail, HasSubstr("free some space"));
-  EXPECT_FALSE(warm->status().writable);
-  EXPECT_FALSE(warm->recover());
-  EXPECT_EQ(world.files().operations(), operations);
-  EXPECT_EQ(parts_there(*warm->snapshot(), 1), std::size(kTables));
-  EXPECT_TRUE(std::filesystem::exists(world.directory() + "/db-000001"));
-}
-
 TEST(RocksWarm, status_counts_what_was_committed) {
   RocksWorld world;
   const auto warm = must_open(world.options());

@@ -67,14 +67,13 @@ inline std::vector<std::filesystem::path> files_of(const std::string& store, std
   return files;
 }
 
-/// Small memory, no reserve.
+/// Small memory.
 inline RocksOptions small_options(std::string path) {
   RocksOptions options;
   options.path = std::move(path);
   options.block_cache_bytes = 8u << 20;
   options.memtable_bytes = 8u << 20;
   options.max_wal_bytes = 8u << 20;
-  options.min_free_bytes = 0;
   options.max_open_files = 100;
   return options;
 }
