@@ -16,6 +16,7 @@
 #include <iterator>
 #include <thread>
 
+#include "base/property_testing.h"
 #include "client/replica_store_conformance.h"
 #include "client/sqlite.h"
 
@@ -107,7 +108,7 @@ class SqliteWorld {
 };
 
 /// Fewer random histories than usual: each opens a file and syncs it many times.
-const bool kFewerHistories = ::setenv("RC_PARAMS", "max_success=30", 0) == 0;
+const bool kFewerHistories = cases_of_each_property(30);
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, ReplicaStoreConformance, MemoryWorld);
 INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, ReplicaStoreConformance, SqliteWorld);

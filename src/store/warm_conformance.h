@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/property_testing.h"
 #include "store/warm.h"
 
 namespace tidemark {
@@ -43,8 +43,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Fewer histories there, unless the environment orders a number. Read by rapidcheck at its first use.
-inline const bool kFewerHistories = kSanitized && ::setenv("RC_PARAMS", "max_success=20", 0) == 0;
+/// Fewer histories there.
+inline const bool kFewerHistories = kSanitized && cases_of_each_property(20);
 
 enum class CommitFault : std::uint8_t {
   before,  // fails before a byte is written

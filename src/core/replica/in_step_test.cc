@@ -373,11 +373,13 @@ class World {
       RC_ASSERT(!entry->target);
       const RowNote truth = note_of(*entry, device.store.device().user);
       RC_ASSERT(!outranks(row.note, truth));
-      // What has changed it up to `touched` is here.
-      const bool behind = entry->touched_by > stored->state.touched || row.note.provisional;
-      RC_ASSERT(behind || !outranks(truth, row.note));
-      RC_ASSERT(outranks(truth, row.note) || entry->body == row.entry->body);
       const UserId user = device.store.device().user;
+      // What has changed it up to `touched` is here, unless the user has deleted it elsewhere and this device is yet to
+      // hear of that: what changes it then is not told to him.
+      const UserConversation& of_user = *server_.view.user_conversation(user, id);
+      const bool behind = entry->touched_by > stored->state.touched || row.note.provisional;
+      RC_ASSERT(behind || !outranks(truth, row.note) || !visible({server_.view, user, of_user}, seq));
+      RC_ASSERT(outranks(truth, row.note) || entry->body == row.entry->body);
       for (Reaction& each : entry->reactions) {
         const auto own = server_.view.reactions_of(id, seq, user);
         each.mine = std::ranges::find(own, each.name) != own.end();
