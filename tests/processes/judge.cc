@@ -84,6 +84,7 @@ void Judge::read_outbox(Witness& witness, const LogLine& line) {
   const std::uint64_t local_id = line.number(2);
   if (line.word(1) == "undecided") throw Violation("I4", witness.shown + " gave a young message up: " + line.text);
   if (line.word(1) == "failed") witness.failed.insert(local_id);
+  witness.ids[local_id].insert(line.word(5));
   if (line.word(1) != "sent") return;
   counters_.hit(Counter::acknowledged);
   const Witness::Sent sent{ConversationId(line.word(3)), Seq(line.number(4)), line.word(5), false};

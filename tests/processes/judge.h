@@ -45,10 +45,11 @@ struct Witness {
     Seq seq;
     bool recall = false;
   };
-  std::map<std::uint64_t, std::string> took;  // local id -> text
-  std::set<std::uint64_t> failed;             // local ids
-  std::map<std::uint64_t, Sent> sent;         // local id ->
-  std::vector<Row> rows;                      // not yet compared with the log
+  std::map<std::uint64_t, std::string> took;           // local id -> text
+  std::map<std::uint64_t, std::set<std::string>> ids;  // local id -> the client_msg_ids that it has had
+  std::set<std::uint64_t> failed;                      // local ids
+  std::map<std::uint64_t, Sent> sent;                  // local id ->
+  std::vector<Row> rows;                               // not yet compared with the log
   std::vector<Change> changes;
   std::set<std::pair<ConversationId, Seq>> notified;
   std::map<ConversationId, Seq> read;
@@ -123,6 +124,8 @@ class Judge {
   void note_log();
   void check_sent(const Witness& witness, std::uint64_t local_id, const Witness::Sent& sent) const;
   std::map<std::string, int> copies() const;
+  /// The client_msg_ids in the log, and in those that a restore has taken.
+  std::set<std::string> ids_there() const;
 
   Counters& counters_;
   sim::LogBook book_;

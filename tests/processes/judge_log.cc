@@ -145,6 +145,17 @@ std::map<std::string, int> Judge::copies() const {
   return count;
 }
 
+std::set<std::string> Judge::ids_there() const {
+  std::set<std::string> ids;
+  const auto note = [&](const sim::LogBook& book) {
+    for (const auto& [id, log] : book.logs())
+      for (const auto& [seq, entry] : log) ids.insert(entry.client_msg_id);
+  };
+  note(book_);
+  std::ranges::for_each(past_, note);
+  return ids;
+}
+
 void Judge::check_sends(const std::vector<Witness*>& witnesses) const {
   const std::map<std::string, int> there = copies();
   for (const auto& [text, count] : there) {
@@ -154,14 +165,19 @@ void Judge::check_sends(const std::vector<Witness*>& witnesses) const {
   for (const auto& [text, place] : posted_)
     if (!book_.entry(place.first, place.second))
       throw Violation("I1", "\"" + text + "\" was acknowledged to a backend and is gone");
+  const std::set<std::string> ids = ids_there();
   const auto was_there = [&](const std::string& text) {
     return std::ranges::any_of(past_, [&](const sim::LogBook& book) { return book.says(text); });
   };
   for (const Witness* witness : witnesses)
     for (const auto& [local_id, text] : witness->took) {
       const bool failed = witness->failed.contains(local_id);
-      // What was seen sent has been looked for, whatever it says by now.
-      const bool arrived = there.contains(text) || witness->sent.contains(local_id) || was_there(text);
+      // What was seen sent has been looked for, whatever it says by now. What was taken back before anybody looked says
+      // nothing any more, and is known by its id when the device died before it could say that it was sent.
+      const auto own = witness->ids.find(local_id);
+      const bool known = own != witness->ids.end() &&
+                         std::ranges::any_of(own->second, [&](const std::string& id) { return ids.contains(id); });
+      const bool arrived = there.contains(text) || witness->sent.contains(local_id) || was_there(text) || known;
       if (failed ? there.contains(text) : !arrived)
         throw Violation("I19", fmt::format("\"{}\", {} of {}, {}", text, local_id, witness->shown,
                                            failed ? "was refused and is in the log" : "never arrived"));

@@ -332,6 +332,15 @@ TEST_F(JudgeTest, WhatADeviceSawTakenBackIsDead) {
   EXPECT_EQ(broken([&] { end(); }), "");
 }
 
+TEST_F(JudgeTest, WhatWasTakenBackHadArrivedThoughNobodyEverSaidWhatItWas) {
+  says({"outbox queued 1 ann_zoe 0 id-hello -", "took 1 hello"});
+  const Entry sent = message(1, "zoe", "hello");
+  log({recalled(sent, 2), change(2, EntryKind::recall, sent)});
+  EXPECT_EQ(broken([&] { end(); }), "");
+  says({"outbox queued 2 ann_zoe 0 id-hi -", "took 2 hi"});
+  EXPECT_EQ(broken([&] { end(); }), "I19");
+}
+
 TEST_F(JudgeTest, NothingIsShownDeadThatLives) {
   says({"message ann_zoe 1 appeared quiet ann -"});
   log({message(1, "ann", "hi")});
