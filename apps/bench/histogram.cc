@@ -36,6 +36,13 @@ void Histogram::add(std::int64_t ns) {
   max_ns_ = std::max(max_ns_, value);
 }
 
+void Histogram::merge(const Histogram& other) {
+  counts_.resize(std::max(counts_.size(), other.counts_.size()));
+  for (std::size_t bucket = 0; bucket < other.counts_.size(); ++bucket) counts_[bucket] += other.counts_[bucket];
+  count_ += other.count_;
+  max_ns_ = std::max(max_ns_, other.max_ns_);
+}
+
 std::int64_t Histogram::percentile_ns(double percent) const {
   if (count_ == 0) return 0;
   const double exact = std::ceil(percent / 100.0 * static_cast<double>(count_));

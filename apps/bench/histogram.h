@@ -11,6 +11,7 @@ class Histogram {
  public:
   /// Negative values count as 0.
   void add(std::int64_t ns);
+  void merge(const Histogram& other);
 
   std::uint64_t count() const { return count_; }
   std::int64_t max_ns() const { return max_ns_; }

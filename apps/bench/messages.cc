@@ -27,12 +27,16 @@ MessageMaker::MessageMaker(int text_bytes) : random_(static_cast<std::uint64_t>(
 }
 
 void MessageMaker::fill(pb::ClientFrame& frame, std::uint64_t id, const std::string& to, std::uint32_t index) {
-  write_hex(index, text_.data());
   frame.set_id(id);
   v1::SendRequest& send = *frame.mutable_send();
   send.set_to(to);
   send.set_client_msg_id(new_id());
-  send.mutable_body()->set_text(text_);
+  send.mutable_body()->set_text(text(index));
+}
+
+const std::string& MessageMaker::text(std::uint32_t index) {
+  write_hex(index, text_.data());
+  return text_;
 }
 
 std::string MessageMaker::new_id() {

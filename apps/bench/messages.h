@@ -17,6 +17,8 @@ class MessageMaker {
 
   /// Fills `frame` (reused from call to call) with send request `id` of message `index` to a user.
   void fill(pb::ClientFrame& frame, std::uint64_t id, const std::string& to, std::uint32_t index);
+  /// The text of message `index`, until the next is asked for.
+  const std::string& text(std::uint32_t index);
   /// A fresh client_msg_id: a UUIDv7 of now.
   std::string new_id();
 

@@ -34,6 +34,19 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// "[10 to 12 in 5 runs]"
+std::string spread_of(const Figure& figure) {
+  if (figure.values.size() < 2) return "";
+  const auto [least, most] = std::ranges::minmax(figure.values);
+  return fmt::format("[{} to {} in {} runs]", grouped(least), grouped(most), figure.values.size());
+}
+
 std::string verdict(const Figure& figure) {
   if (!figure.target) return "";
   const char* sign = figure.target->kind == Target::Kind::at_most ? "<=" : ">=";
@@ -47,9 +60,11 @@ std::string figure_json(const Figure& figure) {
     target = fmt::format("{:.6g}", figure.target->value);
     kind = figure.target->kind == Target::Kind::at_most ? "\"at_most\"" : "\"at_least\"";
   }
+  std::string values;
+  for (const double each : figure.values) values += fmt::format("{}{:.6g}", values.empty() ? "" : ",", each);
   return fmt::format(
-      R"({{"work":{},"key":{},"text":{},"value":{:.6g},"unit":{},"target":{},"target_kind":{},"met":{}}})",
-      json_string(figure.work), json_string(figure.key), json_string(figure.text), figure.value,
+      R"({{"work":{},"key":{},"text":{},"value":{:.6g},"values":[{}],"unit":{},"target":{},"target_kind":{},"met":{}}})",
+      json_string(figure.work), json_string(figure.key), json_string(figure.text), figure.value, values,
       json_string(figure.unit), target, kind, figure.met());
 }
 
@@ -75,13 +90,17 @@ std::string json_list(const Range& range, Write write) {
 }
 
 std::string parameters_json(const Options& options) {
-  const std::string settings = json_list(options.settings, [](const std::string& each) { return json_string(each); });
+  const auto quoted = [](const std::string& each) { return json_string(each); };
+  const std::string settings = json_list(options.settings, quoted);
   return fmt::format(
-      R"({{"work":{},"own_server":{},"dialect":{},"seconds":{},"pairs":{},"in_flight":{},"text_bytes":{},"load":{:g},)"
-      R"("rate":{:g},"backlog":{},"rounds":{},"fill":{},"pages":{},"connections":{},"settings":{}}})",
-      json_string(options.work), options.url.empty(), json_string(options.dialect == Dialect::json ? "json" : "binary"),
-      options.seconds, options.pairs, options.in_flight, options.text_bytes, options.load, options.rate,
-      options.backlog, options.rounds, options.fill, options.pages, options.connections, settings);
+      R"({{"works":{},"repeat":{},"own_server":{},"dialect":{},"seconds":{},"pairs":{},"in_flight":{},"text_bytes":{},"load":{:g},)"
+      R"("rate":{:g},"backlog":{},"rounds":{},"fill":{},"large":{},"pages":{},"connections":{},)"
+      R"("conversations":{},"listed":{},"online":{},"log_bytes":{},"settings":{}}})",
+      json_list(options.works, quoted), options.repeat, options.url.empty(),
+      json_string(options.dialect == Dialect::json ? "json" : "binary"), options.seconds, options.pairs,
+      options.in_flight, options.text_bytes, options.load, options.rate, options.backlog, options.rounds, options.fill,
+      options.large, options.pages, options.connections, options.conversations, options.listed, options.online,
+      options.log_bytes, settings);
 }
 
 std::string machine_json(const Machine& machine) {
@@ -95,10 +114,26 @@ std::string machine_json(const Machine& machine) {
 
 void Report::begin_work(std::string work) {
   work_ = std::move(work);
+  std::erase_if(remarks_, [&](const Remark& each) { return each.work == work_; });
 }
 
 void Report::figure(std::string key, std::string text, double value, std::string unit, std::optional<Target> target) {
-  figures_.push_back({work_, std::move(key), std::move(text), value, std::move(unit), target});
+  const auto known =
+      std::ranges::find_if(figures_, [&](const Figure& each) { return each.work == work_ && each.key == key; });
+  Figure& figure = known != figures_.end() ? *known : figures_.emplace_back();
+  figure.work = work_;
+  figure.key = std::move(key);
+  figure.text = std::move(text);
+  figure.unit = std::move(unit);
+  figure.target = target;
+  figure.values.push_back(value);
+  figure.value = median_of(figure.values);
+}
+
+std::optional<double> Report::value(const std::string& work, const std::string& key) const {
+  for (const Figure& each : figures_)
+    if (each.work == work && each.key == key) return each.values.back();
+  return std::nullopt;
 }
 
 void Report::latency(const std::string& key, const std::string& text, Histogram histogram, std::optional<Target> target,
@@ -116,7 +151,12 @@ void Report::latency(const std::string& key, const std::string& text, Histogram 
   }
   const bool judge_worst = static_cast<double>(count) * (100 - percent) / 100 < 1;
   if (count < 1'000) add("worst", static_cast<double>(histogram.max_ns()), judge_worst);
-  latencies_.push_back({work_, key, text, std::move(histogram)});
+  const auto known =
+      std::ranges::find_if(latencies_, [&](const Latency& each) { return each.work == work_ && each.key == key; });
+  if (known == latencies_.end())
+    latencies_.push_back({work_, key, text, std::move(histogram)});
+  else
+    known->histogram.merge(histogram);
 }
 
 void Report::remark(std::string sentence) {
@@ -130,8 +170,8 @@ std::string Report::table() const {
   std::string out = fmt::format("\n{}\n", work_);
   for (const Figure& each : figures_) {
     if (each.work != work_) continue;
-    std::string line =
-        fmt::format("  {:<{}}  {:>10} {:<8} {}", each.text, width, grouped(each.value), each.unit, verdict(each));
+    std::string line = fmt::format("  {:<{}}  {:>10} {:<8} {:<18} {}", each.text, width, grouped(each.value), each.unit,
+                                   verdict(each), spread_of(each));
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }

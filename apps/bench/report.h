@@ -27,9 +27,10 @@ struct Figure {
   std::string work;
   std::string key;   // for programs: lower-case words joined by '_', unique within the work
   std::string text;  // for people
-  double value = 0;
+  double value = 0;  // the median of `values`
   std::string unit;
   std::optional<Target> target;
+  std::vector<double> values = {};  // one for each time the work has run
 
   bool met() const {
     return !target || (target->kind == Target::Kind::at_most ? value <= target->value : value >= target->value);
@@ -45,6 +46,7 @@ struct Latency {
 
 class Report {
  public:
+  /// The works run one after the other, each as often as one likes.
   void begin_work(std::string work);
   void figure(std::string key, std::string text, double value, std::string unit,
               std::optional<Target> target = std::nullopt);
@@ -55,7 +57,9 @@ class Report {
   /// A sentence that the reader of the figures has to know.
   void remark(std::string sentence);
 
-  /// The table of the present work.
+  /// What a work last found in this run of the program; nothing when it has not run.
+  std::optional<double> value(const std::string& work, const std::string& key) const;
+  /// The table of the present work: medians, and from where to where, of what ran several times.
   std::string table() const;
   std::string json(const Options& options, const Machine& machine) const;
   const std::vector<Latency>& latencies() const { return latencies_; }

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "apps/bench/loop.h"
 #include "wire/http_parser.h"
@@ -83,7 +84,7 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::start(const std::string& b
   const std::string log = directory + "/server.log";
   std::vector<std::string> arguments = {binary, "serve", "--data", directory + "/data", "--listen", "127.0.0.1:0"};
   for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-  const int log_fd = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+  const int log_fd = open(log.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
   if (log_fd < 0) return trouble("Cannot write " + log + ": " + std::strerror(errno) + ".");
   const pid_t pid = fork();
   if (pid == 0) become_server(arguments, log_fd);
@@ -113,12 +114,16 @@ bool ServerProcess::ended(int wait_ms) {
   return reaped_;
 }
 
+void ServerProcess::kill_hard() {
+  if (std::exchange(reaped_, true)) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
 ServerProcess::~ServerProcess() {
   if (reaped_) return;
   kill(pid_, SIGTERM);
-  if (ended(kStopMs)) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (!ended(kStopMs)) kill_hard();
 }
 
 Memory memory_of(pid_t pid) {

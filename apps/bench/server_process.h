@@ -41,6 +41,8 @@ class ServerProcess {
 
   pid_t pid() const { return pid_; }
   int port() const { return port_; }
+  /// kill -9; returns when it is gone.
+  void kill_hard();
 
  private:
   explicit ServerProcess(pid_t pid) : pid_(pid) {}

@@ -24,7 +24,10 @@ constexpr double kPageTargetMs = 2;
 
 class History {
  public:
-  History(World& world, const Options& options) : world_(world), options_(options), large_(options.fill / 10) {}
+  History(World& world, const Options& options)
+      : world_(world),
+        options_(options),
+        large_(options.large > 0 ? std::min(options.large, options.fill) : options.fill / 10) {}
 
   Result<void> make() {
     for (const int end : {0, 1}) TM_TRY(add_link(world_.user("large", end)));

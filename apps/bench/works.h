@@ -17,6 +17,20 @@ Result<void> work_backlog(const Options& options, Report& report);
 Result<void> work_history(const Options& options, Report& report);
 /// Groups of 100 to 100,000 members: joining, sending, coming back, reading.
 Result<void> work_groups(const Options& options, Report& report);
+/// What Redis Streams reach with the work of `send`: the yardstick.
+Result<void> work_redis(const Options& options, Report& report);
+/// Sends over a hundred thousand conversations, one in flight in each.
+Result<void> work_spread(const Options& options, Report& report);
+/// Three devices of each user.
+Result<void> work_devices(const Options& options, Report& report);
+/// Groups that a thousand members have open, of a thousand and of 100,000.
+Result<void> work_online(const Options& options, Report& report);
+/// The first screen of a list of ten thousand conversations.
+Result<void> work_list(const Options& options, Report& report);
+/// Until a server that died acknowledges again.
+Result<void> work_restart(const Options& options, Report& report);
+/// Ten thousand devices that come back within two seconds.
+Result<void> work_storm(const Options& options, Report& report);
 /// Memory of idle connections.
 Result<void> work_idle(const Options& options, Report& report);
 /// What RocksDB alone reaches on this disk.

@@ -76,6 +76,11 @@ Result<void> World::start_server() {
   return {};
 }
 
+void World::kill_server() {
+  server_->kill_hard();
+  server_.reset();
+}
+
 Result<void> World::use_server() {
   if (options_.data.empty())
     return trouble("With --url give --data DIR too: the server's data directory, whose secret.key signs the tokens.");

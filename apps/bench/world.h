@@ -29,6 +29,9 @@ class World {
   Loop& loop() { return loop_; }
   /// 0 when the server is not its own.
   pid_t server_pid() const { return server_ ? server_->pid() : 0; }
+  /// Its own server dies without a word, and is started again on what it left; links are to be made anew.
+  void kill_server();
+  Result<void> start_again() { return start_server(); }
   /// A directory on the server's disk for data of the bench.
   const std::string& scratch() const { return directory_->path(); }
   Result<std::map<std::string, double>> metrics() const { return read_metrics(host_, port_); }
