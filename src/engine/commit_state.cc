@@ -166,12 +166,27 @@ const UserConversation* CommitState::user_conversation(const UserId& user, const
       return &block.row;
     }
   if (stored_->failure()) return nullptr;
-  const UserConversation* row = stored_->user_conversation(user, id);
+  const UserConversation* row = row_beside(user, id);
   if (row == nullptr || !row->large) return row;
   // Its log may have gone on in this round.
   UserConversation& completed = completed_[keys::row(user, id)] = *row;
   complete(*this, completed);
   return &completed;
+}
+
+const UserConversation* CommitState::row_beside(const UserId& user, const ConversationId& id) {
+  const std::string key = keys::row(user, id);
+  if (const auto read = round_rows_.find(key); read != round_rows_.end()) return &read->second;
+  if (const std::string* bytes = find_in(rows_, key)) {
+    if (bytes->empty()) return nullptr;
+    auto row = decode_row(*bytes);
+    TM_CHECK(row.has_value(), "what was written can be read");
+    return &round_rows_.emplace(key, std::move(*row)).first->second;
+  }
+  auto row = stored_->stored_row(user, id);
+  if (stored_->failure()) return nullptr;  // what could not be read is not kept
+  keep(rows_, key, row ? encode(*row) : std::string());
+  return row ? &round_rows_.emplace(key, std::move(*row)).first->second : nullptr;
 }
 
 void CommitState::members(const ConversationId& id, const Member& after,
@@ -300,15 +315,9 @@ std::optional<DedupRecord> CommitState::remembered(std::span<const DedupKey> key
 std::optional<Device> CommitState::device(const UserId& user, const DeviceId& device) {
   const std::string key = keys::device(user, device);
   if (const auto found = round_devices_.find(key); found != round_devices_.end()) return found->second;
-  if (const auto found = devices_.slots.find(key); found != devices_.slots.end()) {
-    devices_.recent.splice(devices_.recent.begin(), devices_.recent, found->second.place);
-    return found->second.value;
-  }
+  if (const Device* kept = find_in(devices_, key)) return *kept;
   std::optional<Device> stored = stored_->device(user, device);
-  if (stored) {
-    devices_.recent.push_front(key);
-    devices_.slots.emplace(key, Cache<std::string, Device>::Slot{*stored, devices_.recent.begin()});
-  }
+  if (stored) keep(devices_, key, *stored);
   return stored;
 }
 
@@ -317,12 +326,10 @@ void CommitState::keep_devices_of_round() {
   for (auto& [key, device] : round_devices_) {
     const auto found = devices_.slots.find(key);
     if (found == devices_.slots.end()) continue;
-    if (device) {
+    if (device)
       found->second.value = std::move(*device);
-    } else {
-      devices_.recent.erase(found->second.place);
-      devices_.slots.erase(found);
-    }
+    else
+      erase_from(devices_, key);
   }
 }
 
@@ -364,11 +371,14 @@ void CommitState::put_row(UserRecord& record, const UserId& user, const UserConv
     return;
   }
   BlockRow made{row, Mark(), Mark()};
-  if (const auto stored = stored_->stored_row(user, row.conversation)) {
+  if (const UserConversation* stored = row_beside(user, row.conversation)) {
     made.stored_head_mark = stored->head_mark;
     made.stored_state_mark = stored->state_mark;
   }
   record.block.push_back(std::move(made));
+  const std::string key = keys::row(user, row.conversation);
+  erase_from(rows_, key);
+  round_rows_.erase(key);
 }
 
 void CommitState::change_row(const Writes::ChangedRow& changed) {
@@ -457,7 +467,10 @@ void CommitState::evict_rows(Batch& batch, const UserId& user, UserRecord& recor
     const BlockRow oldest = std::move(record.block.front());
     record.block.erase(record.block.begin());
     const ConversationId& id = oldest.row.conversation;
-    batch.put(Table::objects, keys::row(user, id), encode(oldest.row));
+    const std::string key = keys::row(user, id);
+    std::string bytes = encode(oldest.row);
+    batch.put(Table::objects, key, bytes);
+    keep(rows_, key, std::move(bytes));
     const auto move_order = [&](keys::Order order, Mark from, Mark to) {
       if (from == to) return;
       if (from) batch.erase(Table::objects, keys::by_mark(user, order, from));
@@ -547,6 +560,30 @@ Batch CommitState::take_batch() {
 }
 
 template <typename Key, typename Value>
+void CommitState::keep(Cache<Key, Value>& cache, const Key& key, Value value) {
+  cache.recent.push_front(key);
+  const bool fresh =
+      cache.slots.emplace(key, typename Cache<Key, Value>::Slot{std::move(value), cache.recent.begin()}).second;
+  TM_CHECK(fresh, "what is kept was not there");
+}
+
+template <typename Key, typename Value>
+Value* CommitState::find_in(Cache<Key, Value>& cache, const Key& key) {
+  const auto found = cache.slots.find(key);
+  if (found == cache.slots.end()) return nullptr;
+  cache.recent.splice(cache.recent.begin(), cache.recent, found->second.place);
+  return &found->second.value;
+}
+
+template <typename Key, typename Value>
+void CommitState::erase_from(Cache<Key, Value>& cache, const Key& key) {
+  const auto found = cache.slots.find(key);
+  if (found == cache.slots.end()) return;
+  cache.recent.erase(found->second.place);
+  cache.slots.erase(found);
+}
+
+template <typename Key, typename Value>
 void CommitState::trim(Cache<Key, Value>& cache, std::size_t max) {
   while (cache.slots.size() > max) {
     cache.slots.erase(cache.recent.back());
@@ -568,6 +605,7 @@ void CommitState::forget_round() {
   round_reactions_.clear();
   erased_reactions_.clear();
   round_objects_.clear();
+  round_rows_.clear();
   completed_.clear();
   round_large_members_.clear();
   round_large_groups_.clear();
@@ -582,6 +620,7 @@ void CommitState::forget_round() {
   trim(users_, options_.users_max);
   trim(lines_, options_.conversations_max);
   trim(devices_, options_.devices_max);
+  trim(rows_, options_.rows_max);
   stored_.reset();
 }
 
@@ -589,6 +628,7 @@ void CommitState::drop() {
   users_ = {};
   lines_ = {};
   devices_ = {};
+  rows_ = {};
   forget_round();
 }
 

@@ -21,6 +21,7 @@ struct CommitStateOptions {
   std::size_t users_max = 200'000;
   std::size_t devices_max = 20'000;  // those that send
   std::size_t conversations_max = 200'000;
+  std::size_t rows_max = 250'000;  // of users' conversations beside their blocks, some 200 bytes each
   std::size_t block_rows = 8;
 };
 
@@ -107,10 +108,19 @@ class CommitState final : public View {
   void keep_devices_of_round();
   void change_row(const Writes::ChangedRow& changed);
   std::shared_ptr<const Entry> changed_row(const ConversationId& id, Seq seq) const;
+  /// A row that is not in its user's block, as it is stored; nothing when there is none, or on a failed read.
+  const UserConversation* row_beside(const UserId& user, const ConversationId& id);
   void put_row(UserRecord& record, const UserId& user, const UserConversation& row);
   void put_object(const UserId& user, const std::string& name, std::optional<UserObject> object);
   void evict_rows(Batch& batch, const UserId& user, UserRecord& record);
   void forget_round();
+  template <typename Key, typename Value>
+  static void keep(Cache<Key, Value>& cache, const Key& key, Value value);
+  /// The value, which is the last used now; nullptr when it is not there.
+  template <typename Key, typename Value>
+  static Value* find_in(Cache<Key, Value>& cache, const Key& key);
+  template <typename Key, typename Value>
+  static void erase_from(Cache<Key, Value>& cache, const Key& key);
   template <typename Key, typename Value>
   static void trim(Cache<Key, Value>& cache, std::size_t max);
 
@@ -122,8 +132,9 @@ class CommitState final : public View {
   bool group_changed_ = false;
   Cache<UserId, UserRecord> users_;
   Cache<ConversationId, Line> lines_;
-  Cache<std::string, Device> devices_;  // by key, as stored: whatever a session sends, its device is looked at
-  UserSlot unread_user_;                // stands for what a failed read should have given
+  Cache<std::string, Device> devices_;    // by key, as stored: whatever a session sends, its device is looked at
+  Cache<std::string, std::string> rows_;  // by key, those beside the blocks as they are stored; "": there is none
+  UserSlot unread_user_;                  // stands for what a failed read should have given
   LineSlot unread_line_;
 
   // This round's writes, in the order of their first touch where the order can be seen.
@@ -144,6 +155,7 @@ class CommitState final : public View {
     std::optional<UserObject> now;
   };
   std::map<UserId, std::map<std::string, RoundObject>> round_objects_;  // by name; nothing: dropped
+  std::unordered_map<std::string, UserConversation> round_rows_;        // by key: what the round has read of `rows_`
   std::map<std::string, UserConversation> completed_;  // by key: rows of large groups as they stand now
   /// By conversation, joining and user; nothing: gone.
   std::map<std::tuple<ConversationId, Seq, UserId>, std::optional<Role>> round_large_members_;

@@ -291,6 +291,7 @@ RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {
   options.state.block_rows = 2;
   options.state.users_max = 3;
   options.state.conversations_max = 3;
+  options.state.rows_max = 2;
   EngineWorld world(options);
   const std::vector<std::string> users = {"a", "b", "c", "d", "e"};
   struct Seen {
