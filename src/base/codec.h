@@ -2,6 +2,7 @@
 // the end and never throw: the first failure makes ok() false and every later value zero or empty.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,12 +24,8 @@ class ByteWriter {
   /// Signed numbers, small magnitudes short (zigzag).
   void svarint(std::int64_t v) { varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }
   /// Big-endian, so that byte order is number order in keys.
-  void be32(std::uint32_t v) {
-    for (int shift = 24; shift >= 0; shift -= 8) u8(static_cast<std::uint8_t>(v >> shift));
-  }
-  void be64(std::uint64_t v) {
-    for (int shift = 56; shift >= 0; shift -= 8) u8(static_cast<std::uint8_t>(v >> shift));
-  }
+  void be32(std::uint32_t v) { big_endian<sizeof v>(v); }
+  void be64(std::uint64_t v) { big_endian<sizeof v>(v); }
   void raw(std::string_view bytes) { out_.append(bytes); }
   void string(std::string_view bytes) {
     varint(bytes.size());
@@ -36,6 +33,13 @@ class ByteWriter {
   }
 
  private:
+  template <int kBytes>
+  void big_endian(std::uint64_t v) {
+    std::array<char, kBytes> bytes;
+    for (int i = 0; i < kBytes; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<char>(v >> 8 * (kBytes - 1 - i));
+    out_.append(bytes.data(), kBytes);
+  }
+
   std::string& out_;
 };
 

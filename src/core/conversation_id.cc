@@ -40,6 +40,10 @@ std::optional<std::uint64_t> counting_number(std::string_view text) {
 }
 
 void append_escaped(std::string& out, std::string_view user) {
+  if (user.find_first_of("_%") == std::string_view::npos) {
+    out += user;
+    return;
+  }
   for (const char c : user) {
     if (c == '_') {
       out += "%5F";
@@ -60,6 +64,7 @@ int hex_digit(char c) {
 
 /// Takes any escape; whether it was needed shows when the id is made again.
 std::optional<UserId> unescaped(std::string_view part) {
+  if (!part.contains('%')) return UserId(part);
   UserId user;
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (part[i] != '%') {
@@ -134,6 +139,11 @@ ConversationId single_conversation(const UserId& a, const UserId& b) {
   id.value += '_';
   append_escaped(id.value, second.value);
   return id;
+}
+
+ParsedConversation parsed_single(const UserId& a, const UserId& b) {
+  return user_before(b, a) ? ParsedConversation{ConversationKind::single, b, a, 0}
+                           : ParsedConversation{ConversationKind::single, a, b, 0};
 }
 
 ConversationId group_conversation(std::uint64_t number) {

@@ -35,6 +35,9 @@ struct ParsedConversation {
   const UserId& peer_of(const UserId& user) const { return a == user ? b : a; }
 };
 
+/// single_conversation(a, b), taken apart.
+ParsedConversation parsed_single(const UserId& a, const UserId& b);
+
 /// Takes an id apart. MALFORMED for what is no id, NON_CANONICAL_ID with the right one in the detail for `b_a`, for
 /// `group_01` and for escapes that are not needed or not upper-case.
 Result<ParsedConversation> parse_conversation(const ConversationId& id, std::string_view field = "conversation_id");

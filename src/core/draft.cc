@@ -13,20 +13,27 @@
 namespace tidemark {
 
 Draft::DraftedUser& Draft::drafted(const UserId& user) {
-  if (auto found = user_index_.find(user); found != user_index_.end()) return *found->second;
+  if (DraftedUser* known = find_user(user)) return *known;
   DraftedUser& made = users_.emplace_back();
   made.id = user;
   made.head = base_.user(user);
   // Also of who is new here: a restore may have taken back that he was known before.
   if (!made.head.exists()) made.head.created_at = std::max<std::int64_t>(context_.now_ms, 1);
   made.before = made.head.mark;
-  user_index_.emplace(user, &made);
+  if (users_.size() == kFewUsers + 1)
+    for (DraftedUser& each : users_) user_index_.emplace(each.id, &each);
+  else if (users_.size() > kFewUsers)
+    user_index_.emplace(user, &made);
   return made;
 }
 
-const Draft::DraftedUser* Draft::find_user(const UserId& user) const {
-  const auto found = user_index_.find(user);
-  return found == user_index_.end() ? nullptr : found->second;
+Draft::DraftedUser* Draft::find_user(const UserId& user) {
+  if (users_.size() > kFewUsers) {
+    const auto found = user_index_.find(user);
+    return found == user_index_.end() ? nullptr : found->second;
+  }
+  const auto found = std::ranges::find(users_, user, &DraftedUser::id);
+  return found == users_.end() ? nullptr : &*found;
 }
 
 UserConversation* Draft::find_row(DraftedUser& user, const ConversationId& id) {
@@ -306,8 +313,8 @@ UserHead Draft::user(const UserId& user) {
 }
 
 const UserConversation* Draft::user_conversation(const UserId& user, const ConversationId& id) {
-  if (const auto found = user_index_.find(user); found != user_index_.end())
-    if (UserConversation* row = find_row(*found->second, id)) {
+  if (DraftedUser* owner = find_user(user))
+    if (UserConversation* row = find_row(*owner, id)) {
       complete(*this, *row);
       return row;
     }

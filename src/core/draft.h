@@ -1,7 +1,7 @@
 // The decision in the making: a view in which its own writes can already be seen, and the writes themselves.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <map>
 #include <unordered_map>
 
@@ -128,12 +128,12 @@ class Draft final : public View {
     UserHead head;
     Mark before;           // where the index stood before the last touch
     std::size_t step = 0;  // entries appended by the last touch, plus one; 0: not touched
-    std::deque<UserConversation> rows;
+    std::list<UserConversation> rows;
     std::map<std::string, UserObject> objects;  // by name
     bool objects_touched = false;
   };
   DraftedUser& drafted(const UserId& user);
-  const DraftedUser* find_user(const UserId& user) const;
+  DraftedUser* find_user(const UserId& user);
   UserConversation* find_row(DraftedUser& user, const ConversationId& id);
   const Writes::ChangedRow* find_changed(const ConversationId& id, Seq seq) const;
   void note_files(const ConversationId& id, const Entry& message, const Body& before, std::int64_t after);
@@ -141,9 +141,10 @@ class Draft final : public View {
   View& base_;
   const Context& context_;
   Writes writes_;
-  std::deque<DraftedUser> users_;
-  std::unordered_map<UserId, DraftedUser*> user_index_;
-  std::deque<Conversation> conversations_;
+  std::list<DraftedUser> users_;
+  static constexpr std::size_t kFewUsers = 8;            // so many are found by looking at each
+  std::unordered_map<UserId, DraftedUser*> user_index_;  // of more of them
+  std::list<Conversation> conversations_;
 };
 
 }  // namespace tidemark

@@ -39,33 +39,38 @@ Result<void> check_id_time(std::int64_t time, const std::string& field, const Co
   return {};
 }
 
+struct Meant {
+  ConversationId id;
+  ParsedConversation parsed;
+};
+
 /// The system is in no conversation: it writes where one is.
-Result<ConversationId> resolve_for_system(View& view, const SendCommand& command) {
+Result<Meant> resolve_for_system(View& view, const SendCommand& command) {
   if (!command.to.empty())
     return fail(ErrorCode::MALFORMED, "to", "A message of the system goes to a conversation_id.");
-  TM_TRY(parse_conversation(command.conversation));
+  TM_ASSIGN(ParsedConversation parsed, parse_conversation(command.conversation));
   const Conversation* conversation = view.conversation(command.conversation);
   if (conversation == nullptr) return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (conversation->dissolved) return fail(ErrorCode::CONVERSATION_CLOSED, "conversation_id");
   if (command.reply_to) return fail(ErrorCode::MALFORMED, "reply_to", "The system answers to nothing.");
-  return command.conversation;
+  return Meant{command.conversation, std::move(parsed)};
 }
 
 /// The conversation meant, made for a first message; or why the sender may not write there.
-Result<ConversationId> resolve(View& view, const SendCommand& command) {
+Result<Meant> resolve(View& view, const SendCommand& command) {
   if (command.to.empty() == command.conversation.empty())
     return fail(ErrorCode::MALFORMED, "to", "Give either to or conversation_id.");
   if (command.system) return resolve_for_system(view, command);
   if (!command.to.empty()) {
     TM_TRY(check_addressee(command.to, "to"));
-    return single_conversation(command.sender, command.to);
+    return Meant{single_conversation(command.sender, command.to), parsed_single(command.sender, command.to)};
   }
-  TM_ASSIGN(const ParsedConversation parsed, parse_conversation(command.conversation));
+  TM_ASSIGN(ParsedConversation parsed, parse_conversation(command.conversation));
   if (parsed.kind == ConversationKind::single && !parsed.has(command.sender))
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
   if (parsed.kind == ConversationKind::group && view.user_conversation(command.sender, command.conversation) == nullptr)
     return fail(ErrorCode::CONVERSATION_NOT_FOUND, "conversation_id");
-  return command.conversation;
+  return Meant{command.conversation, std::move(parsed)};
 }
 
 Result<void> check_reply(View& view, const SendCommand& command, const ConversationId& id) {
@@ -269,13 +274,13 @@ Result<std::vector<DedupKey>> dedup_keys(const UserId& sender, const Conversatio
 
 Result<Decision> decide_send(View& view, const SendCommand& command, const Context& context) {
   TM_TRY(check_body(command.body, context.params));
-  TM_ASSIGN(const ConversationId id, resolve(view, command));
+  TM_ASSIGN(const Meant meant, resolve(view, command));
+  const auto& [id, parsed] = meant;
   TM_ASSIGN(const std::vector<DedupKey> keys,
             dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
   const Digest content = command.given.value_or(content_of(command));
   if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
 
-  TM_ASSIGN(const ParsedConversation parsed, parse_conversation(id));
   Draft draft(view, context);
   const Conversation* conversation = view.conversation(id);
   if (!command.system) {

@@ -56,6 +56,7 @@ CommitState::LineSlot& CommitState::load_line(const ConversationId& id) {
     return found->second;
   }
   Line line;
+  line.key = keys::conversation(id);
   if (const Conversation* conversation = stored_->conversation(id)) {
     line.conversation = *conversation;
     line.head = stored_->line(id);
@@ -394,18 +395,19 @@ void CommitState::change_row(const Writes::ChangedRow& changed) {
     changes.rows[seq] = changed.row;
     return;
   }
-  for (auto& [id, entry] : round_entries_)
+  for (auto& [id, key, entry] : round_entries_)
     if (id == changed.conversation && entry->seq == seq) entry = changed.row;
 }
 
 void CommitState::apply(const Writes& writes) {
   for (const auto& [id, entry] : writes.entries) {
-    TM_CHECK(parse_conversation(id).has_value(), "only canonical ids reach the store");
-    LineHead& head = load_line(id).value.head;
+    Line& line = load_line(id).value;
+    TM_CHECK(keys::names_conversation(line.key), "only canonical ids reach the store");
+    LineHead& head = line.head;
     TM_CHECK(entry->seq > head.seq && entry->ord >= head.ord && entry->server_time >= head.server_time,
              "a log only grows");
     head = head_after(*entry);
-    round_entries_.emplace_back(id, entry);
+    round_entries_.push_back({id, line.key, entry});
     entries_by_line_[id].push_back(entry);
   }
   for (const Writes::ChangedRow& changed : writes.changed) change_row(changed);
@@ -483,8 +485,8 @@ void CommitState::evict_rows(Batch& batch, const UserId& user, UserRecord& recor
 
 Batch CommitState::take_batch() {
   Batch batch;
-  for (const auto& [id, entry] : round_entries_) {
-    batch.put(Table::entries, keys::entry(id, entry->seq), encode(*entry));
+  for (const auto& [id, key, entry] : round_entries_) {
+    batch.put(Table::entries, keys::entry(key, entry->seq), encode(*entry));
     if (const UserId* user = leaver(*entry)) batch.put(Table::conversations, keys::leave(id, entry->seq), user->value);
   }
   for (const auto& [id, changes] : changes_) {

@@ -97,6 +97,7 @@ class CommitState final : public View {
     std::list<Key> recent;  // the last used is the first
   };
   struct Line {
+    std::string key;  // keys::conversation of it
     std::optional<Conversation> conversation;
     LineHead head;
   };
@@ -137,9 +138,15 @@ class CommitState final : public View {
   UserSlot unread_user_;                  // stands for what a failed read should have given
   LineSlot unread_line_;
 
+  struct RoundEntry {
+    ConversationId conversation;
+    std::string key;  // keys::conversation of it
+    std::shared_ptr<const Entry> entry;
+  };
+
   // This round's writes, in the order of their first touch where the order can be seen.
   std::vector<UserId> dirty_users_;
-  std::vector<std::pair<ConversationId, std::shared_ptr<const Entry>>> round_entries_;
+  std::vector<RoundEntry> round_entries_;
   std::unordered_map<ConversationId, std::vector<std::shared_ptr<const Entry>>> entries_by_line_;
   /// What this round changed in a conversation's stored rows.
   struct Changes {

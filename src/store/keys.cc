@@ -61,6 +61,18 @@ std::string entry(const ConversationId& id, Seq seq) {
   return key;
 }
 
+std::string entry(std::string_view conversation, Seq seq) {
+  std::string key;
+  key.reserve(conversation.size() + sizeof seq.value);
+  key = conversation;
+  ByteWriter(key).be64(seq.value);
+  return key;
+}
+
+bool names_conversation(std::string_view conversation) {
+  return !conversation.empty() && static_cast<std::uint8_t>(conversation.front()) != kNothing;
+}
+
 // In tables of their own the same place has the same name.
 std::string touch(const ConversationId& id, Seq seq) {
   return entry(id, seq);

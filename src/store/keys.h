@@ -55,6 +55,10 @@ namespace tidemark::keys {
 std::string user(const UserId& user);
 std::string conversation(const ConversationId& id);
 std::string entry(const ConversationId& id, Seq seq);
+/// The same for who has conversation() at hand.
+std::string entry(std::string_view conversation, Seq seq);
+/// Whether it is the key of a canonical id.
+bool names_conversation(std::string_view conversation);
 std::string touch(const ConversationId& id, Seq seq);
 std::string reactions(const ConversationId& id, Seq seq);  // prefix of those of all users to a message
 std::string reaction(const ConversationId& id, Seq seq, const UserId& user);
