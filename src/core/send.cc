@@ -279,7 +279,11 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   TM_ASSIGN(const std::vector<DedupKey> keys,
             dedup_keys(command.sender, id, command.client_msg_id, command.client_time, command.admin, context));
   const Digest content = command.given.value_or(content_of(command));
-  if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
+  const auto id_high = uuid7_high(command.client_msg_id);
+  const bool of_user = !command.sender.empty();
+  const bool surely_new = id_high && of_user && *id_high > view.user(command.sender).newest_id;
+  if (!surely_new)
+    if (const auto record = view.remembered(keys)) return answer_duplicate(view, id, *record, content);
 
   Draft draft(view, context);
   const Conversation* conversation = view.conversation(id);
@@ -296,7 +300,7 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   entry.sender = command.sender;
   entry.sender_device = command.device;
   entry.client_msg_id = command.client_msg_id;
-  entry.client_time = uuid7_time_ms(command.client_msg_id).value_or(command.client_time);
+  entry.client_time = id_high ? time_ms_of(*id_high) : command.client_time;
   entry.priority = command.priority;
   entry.reply_to = command.reply_to;
   entry.mentions = command.mentions;
@@ -304,6 +308,10 @@ Result<Decision> decide_send(View& view, const SendCommand& command, const Conte
   entry.body = command.body;
   const auto stored = draft.append(id, std::move(entry));
   draft.writes().dedup.emplace_back(keys.front(), DedupRecord{stored->seq, content});
+  if (id_high && of_user) {
+    std::uint64_t& newest = draft.edit_user(command.sender).newest_id;
+    newest = std::max(newest, *id_high);
+  }
 
   note_mention_of_all(draft, id, *stored);
   Notice notice =

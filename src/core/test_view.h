@@ -125,6 +125,8 @@ class TestView final : public View {
     mutations_[{user, device, install}] = std::move(mutations);
   }
   void remember(const DedupKey& key, DedupRecord record) { dedup_[key] = record; }
+  /// How often it was asked whether an id was used.
+  std::size_t lookups() const { return lookups_; }
   void forget(const DedupKey& key) { dedup_.erase(key); }
 
   /// Makes the n-th read from now fail (1: the next), and with it all later ones.
@@ -275,6 +277,7 @@ class TestView final : public View {
   }
 
   std::optional<DedupRecord> remembered(std::span<const DedupKey> keys) override {
+    ++lookups_;
     if (!read()) return std::nullopt;
     for (const DedupKey& key : keys)
       if (const DedupRecord* found = find(dedup_, key)) return *found;
@@ -375,6 +378,7 @@ class TestView final : public View {
   std::size_t entries_read_ = 0;
   std::size_t touches_read_ = 0;
   std::size_t rows_read_ = 0;
+  std::size_t lookups_ = 0;
 };
 
 }  // namespace tidemark

@@ -276,6 +276,8 @@ struct UserHead {
   std::uint64_t forgotten_round = 0;  // had come to a device whose row is kept no more (Device::acknowledged_round)
   std::int64_t deleted_at = 0;        // his id is never used again
   std::vector<HighMark> high_marks;   // of the conversations that were the last to have one, oldest first
+  /// The greatest uuid7_high of the ids under which he has sent: a greater one has not been used.
+  std::uint64_t newest_id = 0;
   bool exists() const { return created_at != 0; }
   bool retired() const { return deleted_at != 0; }
   bool operator==(const UserHead&) const = default;

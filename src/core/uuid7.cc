@@ -40,18 +40,23 @@ std::string make_uuid_v7(std::int64_t time_ms, const Uuid7Random& random) {
   return text;
 }
 
-std::optional<std::int64_t> uuid7_time_ms(std::string_view text) {
+std::optional<std::uint64_t> uuid7_high(std::string_view text) {
   if (text.size() != kTextSize) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (hyphen_at(i) ? text[i] != '-' : digit_value(text[i]) < 0) return std::nullopt;
   }
   if (text[14] != '7') return std::nullopt;
   if ((digit_value(text[19]) & 0b1100) != 0b1000) return std::nullopt;
-  std::int64_t time = 0;
-  for (std::size_t i = 0; i < 13; ++i) {
-    if (!hyphen_at(i)) time = time << 4 | digit_value(text[i]);
+  std::uint64_t high = 0;
+  for (std::size_t i = 0; i < 18; ++i) {
+    if (!hyphen_at(i)) high = high << 4 | static_cast<std::uint64_t>(digit_value(text[i]));
   }
-  return time;
+  return high;
+}
+
+std::optional<std::int64_t> uuid7_time_ms(std::string_view text) {
+  const auto high = uuid7_high(text);
+  return high ? std::optional(time_ms_of(*high)) : std::nullopt;
 }
 
 }  // namespace tidemark

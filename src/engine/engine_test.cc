@@ -284,6 +284,25 @@ TEST(Engine, lists_and_gaps_read_to_the_very_end) {
   EXPECT_EQ(entries, 1);
 }
 
+// Devices whose clocks are apart, ids of the same millisecond, retries in any order and after crashes.
+RC_GTEST_PROP(EngineProperty, an_id_is_used_once_in_whatever_order_ids_come, ()) {
+  EngineOptions options;
+  options.state.users_max = 1;
+  EngineWorld world(options);
+  std::vector<SendCommand> messages;
+  for (int i = 0; i < 8; ++i)
+    messages.push_back(world.message(i % 2 == 0 ? "a" : "b", "c", std::to_string(i), world.clock.wall + i % 3));
+  std::map<std::size_t, Seq> used;
+  for (const auto& [which, crash] : *rc::gen::container<std::vector<std::pair<std::size_t, bool>>>(
+           rc::gen::pair(rc::gen::inRange<std::size_t>(0, 8), rc::gen::arbitrary<bool>()))) {
+    if (crash) world.crash();
+    const auto sent = world.get<SentReply>(messages[which]);
+    const auto [place, fresh] = used.emplace(which, sent.seq);
+    RC_ASSERT(sent.duplicate == !fresh);
+    RC_ASSERT(sent.seq == place->second);
+  }
+}
+
 // What the index says equals what a naive walk over everything says, with blocks so small that rows move all the time,
 // and after restarts at any point.
 RC_GTEST_PROP(EngineProperty, the_index_is_what_the_logs_say, ()) {

@@ -2,7 +2,7 @@
 // current database, hard links and copies. Everything here is durable when it returns, unless it says otherwise.
 //
 //   <path>/LOCK          held with flock while the store is open; the holder's process id for people
-//   <path>/FORMAT        "tidemark-warm 7\n"
+//   <path>/FORMAT        "tidemark-warm 8\n"
 //   <path>/CURRENT_DB    "db-000001\n": the directory that holds the data
 //   <path>/db-000001/    a RocksDB database; a recovery makes the next number
 //   <path>/incoming/     sorted files that a database has not taken over yet

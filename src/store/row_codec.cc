@@ -253,6 +253,7 @@ void put_head(ByteWriter& out, const UserHead& head) {
     out.string(mark.conversation.value);
     out.varint(mark.seq.value);
   }
+  out.be64(head.newest_id);
 }
 
 UserHead get_head(ByteReader& in) {
@@ -275,6 +276,7 @@ UserHead get_head(ByteReader& in) {
     mark.conversation = ConversationId(in.string());
     mark.seq = Seq(in.varint());
   }
+  head.newest_id = in.be64();
   return head;
 }
 
@@ -468,6 +470,7 @@ Result<Conversation> decode_conversation(std::string_view bytes, const Conversat
 // user := version varint(mark) svarint(sort_time) varint(epoch) svarint(created_at) string(level) varint(object_mark)
 //         varint(blocked) varint(large_groups) varint(tombstones_dropped_to) svarint(logged_out_at)
 //         svarint(forgotten_at) varint(forgotten_round) svarint(deleted_at)
+//         count { string(conversation) varint(seq) } be64(newest_id)
 //         count { row varint(stored_head_mark) varint(stored_state_mark) }
 std::string encode(const UserRecord& user) {
   std::string bytes;

@@ -41,7 +41,7 @@ struct RocksOptions {
 
 struct RocksWarm {
   /// The version of the directory's layout and of the adapter's own rows. Another one is refused at open.
-  static constexpr std::uint32_t kFormat = 7;
+  static constexpr std::uint32_t kFormat = 8;
 
   /// Opens or makes the store. RETRY_LATER when another process holds it, when the disk fails or is full; INTERNAL when
   /// the data is damaged or its format unknown. Every error's detail names the directory and says what to do.
