@@ -12,6 +12,7 @@ kill              dev      kill -9, again and again: every acknowledged message 
 processes         dev      real servers and devices behind a bad network, both killed at any moment
 sim               dev      the whole system under faults, in virtual time: 1,000 seeds in both modes
 planted           dev      the simulator finds each planted fault again
+instructions      dev      a message takes as many instructions as before, counted and not timed
 format            -        clang-format
 includes          -        who may include whom
 scripts           -        the checks of these scripts find what they should
@@ -153,6 +154,14 @@ planted() {
 # A few seeds from the recorded one on: a change of the product moves events a little, and the worlds with them.
 part_planted() { planted --seed %s --runs 20; }
 part_planted_search() { planted explore --minutes 1 --first; }
+
+# The counts that are compared were taken with AVX2; without it the libraries take other ways.
+part_instructions() {
+  if grep -qw -m 1 avx2 /proc/cpuinfo; then checked scripts/instructions; else
+    say "not compared: the counts of tests/instructions/expected.txt are of processors with AVX2" >>"$log"
+    record "$part" skipped
+  fi
+}
 
 # The C++ of the repository.
 sources() {

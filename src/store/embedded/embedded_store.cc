@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "store/directory.h"
+#include "store/embedded/embedded_parts.h"
 #include "store/keys.h"
 #include "store/log/disk_files.h"
-#include "store/log/log_warm.h"
-#include "store/rocks/rocks_warm.h"
 
 namespace tidemark {
 namespace {
@@ -21,30 +20,6 @@ constexpr std::size_t kMemtableBytes = 16u << 20;
 constexpr std::size_t kOwnLogBytes = 8u << 20;
 constexpr std::size_t kIngestOperations = 2'000;  // from here on a sorted file costs less
 constexpr std::size_t kBatchBytes = 32u << 20;
-
-std::string log_directory(const EmbeddedOptions& options) {
-  return options.path + "/log";
-}
-
-Result<std::unique_ptr<Warm>> open_sorted(const EmbeddedOptions& options) {
-  RocksOptions rocks;
-  rocks.path = options.path;
-  rocks.block_cache_bytes = options.cache_bytes;
-  rocks.memtable_bytes = kMemtableBytes;
-  rocks.max_wal_bytes = kOwnLogBytes;
-  rocks.ingest_operations = kIngestOperations;
-  return RocksWarm::open(rocks);
-}
-
-LogWarmOptions log_options(const EmbeddedOptions& options, const Clock& clock) {
-  LogWarmOptions log;
-  log.log.segment_bytes = options.segment_bytes;
-  log.log.archive_ms = options.archive_ms;
-  log.overlay_bytes = options.write_buffer_bytes / 2;  // one is filled while another goes into sorted files
-  log.batch_bytes = std::min(kBatchBytes, log.overlay_bytes);
-  log.wall_ms = [&clock] { return clock.wall_ms(); };
-  return log;
-}
 
 /// A file of the log replaces one of the same name when it holds as much: the copy may have taken it half full.
 Result<void> add_log(const std::string& from, const std::string& to) {
@@ -76,8 +51,32 @@ Result<void> add_log(const std::string& from, const std::string& to) {
 
 }  // namespace
 
+std::string log_directory(const EmbeddedOptions& options) {
+  return options.path + "/log";
+}
+
+RocksOptions sorted_options(const EmbeddedOptions& options) {
+  RocksOptions rocks;
+  rocks.path = options.path;
+  rocks.block_cache_bytes = options.cache_bytes;
+  rocks.memtable_bytes = kMemtableBytes;
+  rocks.max_wal_bytes = kOwnLogBytes;
+  rocks.ingest_operations = kIngestOperations;
+  return rocks;
+}
+
+LogWarmOptions log_options(const EmbeddedOptions& options, const Clock& clock) {
+  LogWarmOptions log;
+  log.log.segment_bytes = options.segment_bytes;
+  log.log.archive_ms = options.archive_ms;
+  log.overlay_bytes = options.write_buffer_bytes / 2;  // one is filled while another goes into sorted files
+  log.batch_bytes = std::min(kBatchBytes, log.overlay_bytes);
+  log.wall_ms = [&clock] { return clock.wall_ms(); };
+  return log;
+}
+
 Result<std::unique_ptr<Warm>> open_embedded_store(const EmbeddedOptions& options, const Clock& clock, Random& random) {
-  TM_ASSIGN(std::unique_ptr<Warm> sorted, open_sorted(options));
+  TM_ASSIGN(std::unique_ptr<Warm> sorted, RocksWarm::open(sorted_options(options)));
   TM_TRY(make_directories(log_directory(options)));
   TM_ASSIGN(std::unique_ptr<Warm> store,
             LogWarm::open(std::make_shared<DiskFiles>(log_directory(options), options.min_free_bytes),
@@ -87,7 +86,7 @@ Result<std::unique_ptr<Warm>> open_embedded_store(const EmbeddedOptions& options
 
 Result<Settled> settle_embedded_store(const EmbeddedOptions& options, const std::string& log, std::int64_t until_ms,
                                       const Clock& clock, Random& random) {
-  TM_ASSIGN(std::unique_ptr<Warm> sorted, open_sorted(options));
+  TM_ASSIGN(std::unique_ptr<Warm> sorted, RocksWarm::open(sorted_options(options)));
   TM_TRY(make_directories(log_directory(options)));
   if (!log.empty()) TM_TRY(add_log(log, log_directory(options)));
   TM_ASSIGN(const LogWarm::End end,
