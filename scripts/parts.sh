@@ -9,6 +9,7 @@ build             -        release code with every test compiles
 unit              dev      the tests beside the sources
 blackbox          dev      the real server over both dialects and HTTP, as a client sees it
 kill              dev      kill -9, again and again: every acknowledged message is there once
+forgetful         dev      power failures: a disk forgets what was not synced, and nothing acknowledged is lost
 processes         dev      real servers and devices behind a bad network, both killed at any moment
 sim               dev      the whole system under faults, in virtual time: 1,000 seeds in both modes
 planted           dev      the simulator finds each planted fault again
@@ -24,6 +25,7 @@ fuzz              asan     both decoders and their like, a short run each
 conformance       -        every numbered scenario has a passing test
 +properties-long  dev      a thousand cases of every property, from a seed that nobody has seen
 +kill-long        dev      the kill loop, 1,000 rounds
++forgetful-long   dev      power failures, 300 of each kind
 +processes-long   dev      the same with worlds of all sizes, ten minutes
 +sim-long         dev      ten minutes of seeds that nobody has seen
 +planted-search   dev      the simulator finds each planted fault within a minute
@@ -121,6 +123,10 @@ part_tsan_blackbox() { gtest blackbox build/tsan/tidemark_blackbox_test 900 '--g
 
 part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
 part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
+
+# Without FUSE only the disk itself is tried; what needs it to be mounted is skipped.
+part_forgetful() { gtest forgetful build/dev/tidemark_forgetful_test 300; }
+part_forgetful_long() { TIDEMARK_FORGETFUL_ROUNDS=300 gtest forgetful build/dev/tidemark_forgetful_test 3000 '--gtest_filter=Forgetful.*'; }
 
 part_processes() { gtest processes build/dev/tidemark_processes_test 400 '--gtest_filter=-*_slow'; }
 part_processes_long() {

@@ -229,13 +229,15 @@ Result<const Conversation*> writable_for_sender(Draft& draft, const SendCommand&
 }  // namespace
 
 Digest content_of(const SendCommand& command) {
+  const Digest body = digest_of_body(command.body);
+  if (!command.reply_to && command.mentions.empty() && !command.mention_all) return body;
   std::string lists;
   ByteWriter out(lists);
   out.varint(command.reply_to.value);
   out.varint(command.mentions.size());
   for (const UserId& user : command.mentions) out.string(user.value);
   if (command.mention_all) out.u8(1);
-  return digest_of({bytes_of(digest_of_body(command.body)), lists});
+  return digest_of({bytes_of(body), lists});
 }
 
 Conversation& make_single(Draft& draft, const ConversationId& id, const ParsedConversation& parsed) {

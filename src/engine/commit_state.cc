@@ -26,9 +26,11 @@ void put_round(Batch& batch, std::uint64_t round) {
 
 void CommitState::begin(std::shared_ptr<const Snapshot> snapshot, std::uint64_t round) {
   stored_ = std::make_unique<StoreView>(std::move(snapshot), 1);
+  round_ = round;
+  if (knows_store_) return;
   epoch_ = stored_->epoch();
   last_group_ = stored_->last_group();
-  round_ = round;
+  knows_store_ = !stored_->failure();
 }
 
 const std::optional<Error>& CommitState::failure() const {
@@ -631,6 +633,7 @@ void CommitState::drop() {
   lines_ = {};
   devices_ = {};
   rows_ = {};
+  knows_store_ = false;
   forget_round();
 }
 

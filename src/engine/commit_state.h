@@ -127,6 +127,7 @@ class CommitState final : public View {
 
   CommitStateOptions options_;
   std::unique_ptr<StoreView> stored_;
+  bool knows_store_ = false;  // epoch_ and last_group_ are those of the store, which nobody else changes
   Epoch epoch_;
   std::uint64_t round_ = 0;
   std::uint64_t last_group_ = 0;

@@ -1,13 +1,16 @@
 #include "gateway/auth_secret.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "gateway/config_files.h"
 #include "gateway/jwt_base64.h"
+#include "store/directory.h"
 
 namespace tidemark {
 namespace {
@@ -31,12 +34,18 @@ std::string no_secret(const std::filesystem::path& path) {
 
 Result<void> make_data_directory(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path directory(path);
+  std::filesystem::path directory(path);
+  if (!directory.has_filename()) directory = directory.parent_path();  // "data/"
   if (std::filesystem::is_directory(directory, error)) return {};
-  if (directory.has_parent_path()) std::filesystem::create_directories(directory.parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) == 0 || std::filesystem::is_directory(directory, error)) return {};
-  if (!error) error = std::error_code(errno, std::generic_category());
-  return fail(ErrorCode::RETRY_LATER, "data", path + " cannot be made: " + error.message() + ".");
+  const std::string parent = directory.has_parent_path() ? directory.parent_path().string() : ".";
+  (void)make_directories(parent);  // what it lacks shows in the next line
+  const int problem = ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno;
+  if (problem != 0 && !std::filesystem::is_directory(directory, error))
+    return fail(ErrorCode::RETRY_LATER, "data",
+                path + " cannot be made: " + std::generic_category().message(problem) + ".");
+  // Else a power failure takes the secret and all that was confirmed, with the name of the directory. Whoever may not
+  // read the parent cannot sync it.
+  return ::access(parent.c_str(), R_OK) == 0 ? sync_directory(parent) : Result<void>();
 }
 
 Result<void> make_secret(const std::string& path, Random& random) {

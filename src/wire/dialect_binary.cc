@@ -29,10 +29,11 @@ class ParsedCheck {
 
   bool walk(const Message& message, const MessagePlan& plan, const Place* up) {
     const Reflection& reflection = *message.GetReflection();
-    for (const FieldPlan& field : plan.fields) {
-      const Place place{.up = up, .name = field.name};
-      if (!(field.repeated ? check_all(message, reflection, field, place)
-                           : check_one(message, reflection, field, place)))
+    for (const std::size_t each : plan.checked)
+      if (!check(message, reflection, plan.fields[each], up)) return false;
+    for (const auto* oneof : plan.oneofs) {
+      const auto* set = reflection.GetOneofFieldDescriptor(message, oneof);
+      if (set != nullptr && !check(message, reflection, plan.fields[static_cast<std::size_t>(set->index())], up))
         return false;
     }
     return true;
@@ -40,6 +41,10 @@ class ParsedCheck {
   Error take_error() { return std::move(error_); }
 
  private:
+  bool check(const Message& message, const Reflection& reflection, const FieldPlan& field, const Place* up) {
+    const Place place{.up = up, .name = field.name};
+    return field.repeated ? check_all(message, reflection, field, place) : check_one(message, reflection, field, place);
+  }
   bool check_one(const Message& message, const Reflection& reflection, const FieldPlan& field, const Place& place) {
     const auto* descriptor = field.descriptor;
     std::string scratch;

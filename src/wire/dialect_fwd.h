@@ -4,6 +4,7 @@
 namespace google::protobuf {
 class Descriptor;
 class FieldDescriptor;
+class OneofDescriptor;
 class Message;
 }  // namespace google::protobuf
 

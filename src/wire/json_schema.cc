@@ -85,6 +85,12 @@ struct Schema {
       plan.descriptor = &source;
       plan.name = source.name();
       for (int f = 0; f < source.field_count(); ++f) plan.fields.push_back(make_field(*source.field(f), words));
+      for (int o = 0; o < source.oneof_decl_count(); ++o) plan.oneofs.push_back(source.oneof_decl(o));
+      for (std::size_t f = 0; f < plan.fields.size(); ++f) {
+        const ValueKind kind = plan.fields[f].kind;
+        const bool plain = kind != ValueKind::message && kind != ValueKind::text && kind != ValueKind::word;
+        if (!plain && plan.fields[f].oneof < 0) plan.checked.push_back(f);
+      }
       by_name.emplace(plan.name, &plan);
     }
   }

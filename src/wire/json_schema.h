@@ -45,6 +45,10 @@ struct MessagePlan {
   const google::protobuf::Descriptor* descriptor = nullptr;
   std::string_view name;          // "SendRequest"
   std::vector<FieldPlan> fields;  // in the schema's order, at most 64
+  // What the parser of the binary dialect leaves to be checked: places of messages, texts and words among the fields,
+  // those of a oneof aside, and the oneofs.
+  std::vector<std::size_t> checked;
+  std::vector<const google::protobuf::OneofDescriptor*> oneofs;
 
   /// The field of this name, or nullptr. `hint` is where to look first (fields mostly come in order).
   const FieldPlan* find(std::string_view field, std::size_t hint = 0) const;
