@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "store/directory.h"
+
 namespace tidemark {
 namespace {
 
@@ -51,12 +53,6 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(wrote));
   }
   return true;
-}
-
-bool sync_directory(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const Descriptor directory(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return directory.ok() && ::fsync(directory.get()) == 0;
 }
 
 }  // namespace
@@ -101,7 +97,8 @@ Result<Made> make_secret_file(const std::string& path, std::string_view text) {
     if (errno == EEXIST) return Made::before;
     return failed();
   }
-  if (!sync_directory(path)) return failed();
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (!sync_directory(parent.empty() ? "." : parent)) return failed();
   return Made::now;
 }
 
