@@ -24,7 +24,7 @@ std::size_t bytes_of(const Entry* entry) {
 template <typename Pushes>
 std::size_t bytes_of(const Pushes& pushes) {
   std::size_t bytes = 0;
-  for (const PushRef& push : pushes) bytes += bytes_of(push.item.entry.get());
+  for (const PushRef& push : pushes) bytes += bytes_of(push.item->entry.get());
   return bytes;
 }
 

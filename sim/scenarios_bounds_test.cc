@@ -38,7 +38,7 @@ TEST(Conformance, S37_slow_consumer) {
   s.telling = [&](const Outcome&) {
     s.server().delivery().each_queue([&](SessionId, const auto& pending) {
       std::size_t bytes = 0;
-      for (const PushRef& push : pending) bytes += push.item.entry->body.text.size();
+      for (const PushRef& push : pending) bytes += push.item->entry->body.text.size();
       most_entries = std::max(most_entries, pending.size());
       most_bytes = std::max(most_bytes, bytes);
     });

@@ -15,11 +15,12 @@ class ByteWriter {
 
   void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
   void varint(std::uint64_t v) {
-    while (v >= 0x80) {
-      u8(static_cast<std::uint8_t>(v | 0x80));
-      v >>= 7;
-    }
-    u8(static_cast<std::uint8_t>(v));
+    if (v < 0x80) return u8(static_cast<std::uint8_t>(v));
+    std::array<char, 10> bytes;
+    std::size_t size = 0;
+    for (; v >= 0x80; v >>= 7) bytes[size++] = static_cast<char>(v | 0x80);
+    bytes[size++] = static_cast<char>(v);
+    out_.append(bytes.data(), size);
   }
   /// Signed numbers, small magnitudes short (zigzag).
   void svarint(std::int64_t v) { varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }

@@ -12,11 +12,19 @@ constexpr bool hyphen_at(std::size_t position) {
   return position == 8 || position == 13 || position == 18 || position == 23;
 }
 
-int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+constexpr std::uint8_t kNoDigit = 0xff;
+
+/// The value of each character as a hexadecimal digit.
+constexpr auto kDigitValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (std::size_t i = 0; i < 10; ++i) values['0' + i] = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < 6; ++i) values['a' + i] = values['A' + i] = static_cast<std::uint8_t>(10 + i);
+  return values;
+}();
+
+std::uint8_t digit_value(char c) {
+  return kDigitValues[static_cast<std::uint8_t>(c)];
 }
 
 }  // namespace
@@ -42,14 +50,19 @@ std::string make_uuid_v7(std::int64_t time_ms, const Uuid7Random& random) {
 
 std::optional<std::uint64_t> uuid7_high(std::string_view text) {
   if (text.size() != kTextSize) return std::nullopt;
+  std::uint8_t all = 0;  // of the values kNoDigit alone has the highest bit
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (hyphen_at(i) ? text[i] != '-' : digit_value(text[i]) < 0) return std::nullopt;
+    if (!hyphen_at(i))
+      all |= digit_value(text[i]);
+    else if (text[i] != '-')
+      return std::nullopt;
   }
+  if ((all & 0x80) != 0) return std::nullopt;
   if (text[14] != '7') return std::nullopt;
   if ((digit_value(text[19]) & 0b1100) != 0b1000) return std::nullopt;
   std::uint64_t high = 0;
   for (std::size_t i = 0; i < 18; ++i) {
-    if (!hyphen_at(i)) high = high << 4 | static_cast<std::uint64_t>(digit_value(text[i]));
+    if (!hyphen_at(i)) high = high << 4 | digit_value(text[i]);
   }
   return high;
 }

@@ -25,7 +25,9 @@ std::size_t size_of(const Entry* entry) {
 
 /// For the planted fault alone.
 void keep_last(std::vector<PushRef>& pending, std::size_t& bytes) {
-  pending.back().item.index_after = pending.front().item.index_after;
+  auto item = std::make_shared<PushItem>(*pending.back().item);
+  item->index_after = pending.front().item->index_after;
+  pending.back().item = std::move(item);
   pending.erase(pending.begin(), pending.end() - 1);
   bytes = pending.back().size_bytes;
 }
@@ -44,10 +46,15 @@ std::shared_ptr<const Entry> blank_of(const Entry& entry, const std::shared_ptr<
 
 /// All who share an entry share what takes its place.
 void erase_from(PushRef& ref, const std::shared_ptr<const Entry>& dead, Blanks& blanks) {
-  if (ref.item.summary && ref.item.summary->preview.seq == dead->seq) {
-    auto summary = std::make_shared<Change>(*ref.item.summary);
+  const auto change = [&ref](auto part, auto value) {
+    auto item = std::make_shared<PushItem>(*ref.item);
+    (*item).*part = std::move(value);
+    ref.item = std::move(item);
+  };
+  if (ref.item->summary && ref.item->summary->preview.seq == dead->seq) {
+    auto summary = std::make_shared<Change>(*ref.item->summary);
     summary->preview = preview_of(*dead, 0);
-    ref.item.summary = std::move(summary);
+    change(&PushItem::summary, std::shared_ptr<const Change>(std::move(summary)));
   }
   if (!ref.shared) return;
   auto [blank, first] = blanks.try_emplace(ref.shared.get());
@@ -56,7 +63,7 @@ void erase_from(PushRef& ref, const std::shared_ptr<const Entry>& dead, Blanks& 
       blank->second = std::make_shared<SharedEntry>(SharedEntry{ref.shared->conversation, std::move(entry), {}});
   if (!blank->second) return;
   ref.shared = blank->second;
-  ref.item.entry = ref.shared->entry;
+  change(&PushItem::entry, ref.shared->entry);
 }
 
 }  // namespace
@@ -121,10 +128,11 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       if (notice.entry && !shared) shared = std::make_shared<SharedEntry>(SharedEntry{notice.conversation, entry, {}});
       PushRef ref;
       // A push may end in the middle of a round: whole gaps are bounded by the round before.
-      ref.item = {receiver.after,      receiver.to, notice.round - 1, receiver.sort_time,
-                  receiver.mentioned,  {},          receiver.summary, receiver.objects,
-                  notice.conversation, entry};
-      if (notice.entry && notice.entry->sender == receiver.user) ref.item.client_msg_id = notice.entry->client_msg_id;
+      const bool own = notice.entry && notice.entry->sender == receiver.user;
+      ref.item = std::make_shared<const PushItem>(
+          PushItem{receiver.after, receiver.to, notice.round - 1, receiver.sort_time, receiver.mentioned,
+                   own ? notice.entry->client_msg_id : std::string(), receiver.summary, receiver.objects,
+                   notice.conversation, entry});
       ref.shared = shared;
       ref.size_bytes = size_of(entry.get());
       User& user = *found->second;
@@ -156,7 +164,7 @@ void Delivery::forget(const Notice& notice) {
   if (!notice.dead) return;
   Blanks blanks;
   const auto erase = [&](PushRef& ref) {
-    if (ref.item.conversation == notice.conversation) erase_from(ref, notice.dead, blanks);
+    if (ref.item->conversation == notice.conversation) erase_from(ref, notice.dead, blanks);
   };
   const auto erase_all = [&](User& user) {
     std::ranges::for_each(user.recent, erase);
@@ -168,7 +176,7 @@ void Delivery::forget(const Notice& notice) {
   for (Session* session : told_besides(notice)) std::ranges::for_each(session->pending, erase);
   const auto holders = holders_.find(notice.conversation);
   if (holders == holders_.end()) return;
-  const auto of_it = [&](const PushRef& ref) { return ref.item.conversation == notice.conversation; };
+  const auto of_it = [&](const PushRef& ref) { return ref.item->conversation == notice.conversation; };
   const std::vector<User*> before(holders->second.begin(), holders->second.end());
   for (User* user : before) {
     erase_all(*user);
@@ -256,17 +264,22 @@ std::vector<Delivery::Session*> Delivery::told_besides(const Notice& notice) {
 
 void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry>& shared,
                          std::vector<SessionId>& offered) {
-  PushRef ref;
-  ref.item.conversation = notice.conversation;
-  ref.item.entry = shared->entry;
-  ref.shared = shared;
-  ref.size_bytes = size_of(shared->entry.get());
+  PushItem item;
+  item.conversation = notice.conversation;
+  item.entry = shared->entry;
+  PushRef others;
+  others.shared = shared;
+  others.size_bytes = size_of(shared->entry.get());
+  PushRef own = others;
+  item.mentioned = notice.entry->mention_all;
+  others.item = std::make_shared<const PushItem>(item);
+  item.mentioned = false;
+  item.client_msg_id = notice.entry->client_msg_id;
+  own.item = std::make_shared<const PushItem>(std::move(item));
   for (Session* session : told_besides(notice)) {
-    const bool own = session->user->id == notice.entry->sender;
-    if (own) note_holder(*session->user, notice.conversation);
-    ref.item.client_msg_id = own ? notice.entry->client_msg_id : std::string();
-    ref.item.mentioned = !own && notice.entry->mention_all;
-    offer_entry(*session, ref);
+    const bool sends = session->user->id == notice.entry->sender;
+    if (sends) note_holder(*session->user, notice.conversation);
+    offer_entry(*session, sends ? own : others);
     if (!session->pending.empty() && (offered.empty() || offered.back() != session->id)) offered.push_back(session->id);
   }
   if (const auto group = groups_.find(notice.conversation); group != groups_.end()) {
@@ -318,12 +331,12 @@ void Delivery::moved(User& user, Mark head) {
 }
 
 void Delivery::remember(User& user, const PushRef& ref) {
-  if (ref.item.index_to <= user.head) return;  // a login told of it before
-  if (ref.item.index_after != user.head) {
+  if (ref.item->index_to <= user.head) return;  // a login told of it before
+  if (ref.item->index_after != user.head) {
     user.recent.clear();
     user.recent_bytes = 0;
   }
-  user.head = ref.item.index_to;
+  user.head = ref.item->index_to;
   user.recent.push_back(ref);
   user.recent_bytes += ref.size_bytes;
   while (user.recent.size() > options_.push_entries || user.recent_bytes > options_.push_bytes) {
@@ -335,7 +348,7 @@ void Delivery::remember(User& user, const PushRef& ref) {
 std::optional<std::vector<PushRef>> Delivery::recent_after(const User& user, Mark after) const {
   std::vector<PushRef> items;
   if (after >= user.head) return items;
-  const auto from = std::ranges::find(user.recent, after, [](const PushRef& ref) { return ref.item.index_after; });
+  const auto from = std::ranges::find(user.recent, after, [](const PushRef& ref) { return ref.item->index_after; });
   if (from == user.recent.end()) return std::nullopt;
   items.assign(from, user.recent.end());
   return items;
@@ -343,11 +356,11 @@ std::optional<std::vector<PushRef>> Delivery::recent_after(const User& user, Mar
 
 void Delivery::offer(Session& session, const PushRef& ref) {
   if (!session.armed) return;
-  if (ref.item.index_after != session.position) {
-    if (ref.item.index_to > session.position) hint(session);
+  if (ref.item->index_after != session.position) {
+    if (ref.item->index_to > session.position) hint(session);
     return;
   }
-  session.position = ref.item.index_to;
+  session.position = ref.item->index_to;
   session.pending.push_back(ref);
   session.pending_bytes += ref.size_bytes;
 }
@@ -371,8 +384,8 @@ void Delivery::flush(Session& session, std::int64_t now_ms) {
   const std::size_t begun = push_ordered(session, items, low_waits);
   if (begun == items.size()) return;
   const auto left = std::span(items).subspan(begun);
-  const auto next = std::ranges::find_if(left, [](const PushRef& ref) { return bool(ref.item.index_to); });
-  if (next != left.end()) session.position = next->item.index_after;
+  const auto next = std::ranges::find_if(left, [](const PushRef& ref) { return bool(ref.item->index_to); });
+  if (next != left.end()) session.position = next->item->index_after;
   hint(session);
 }
 
@@ -392,7 +405,7 @@ std::size_t Delivery::push_ordered(Session& session, const std::vector<PushRef>&
   }
   push(session, std::span(items).first(count));
   const auto left = std::span(items).subspan(count);
-  session.missed = session.missed || std::ranges::any_of(left, [](const PushRef& ref) { return !ref.item.index_to; });
+  session.missed = session.missed || std::ranges::any_of(left, [](const PushRef& ref) { return !ref.item->index_to; });
   return count;
 }
 
@@ -420,7 +433,7 @@ void Delivery::flush_low(std::int64_t now_ms) {
 
 void Delivery::disarm(Session& session) {
   session.armed = false;
-  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item.index_to;
+  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item->index_to;
   session.pending.clear();
   session.pending.shrink_to_fit();
   session.pending_bytes = 0;
@@ -440,13 +453,14 @@ std::uint64_t Delivery::round_at(const Session& session, Mark mark) const {
   if (!session.armed || mark < session.answered) return 0;
   const std::uint64_t answered = mark == session.answered ? session.answered_round : 0;
   const auto& recent = session.user->recent;
-  const auto pushed = std::ranges::find(recent, mark, [](const PushRef& ref) { return ref.item.index_to; });
+  const auto pushed = std::ranges::find(recent, mark, [](const PushRef& ref) { return ref.item->index_to; });
   if (pushed == recent.end()) return answered;
   // An item names the round before its own, which may have more. A round is published as a whole: what comes behind its
   // last change is of a later one, or not there yet.
-  const auto next = std::find_if(std::next(pushed), recent.end(), [](const PushRef& ref) { return ref.item.index_to; });
-  const bool last = next == recent.end() ? mark == session.user->head : next->item.round > pushed->item.round;
-  return std::max(answered, pushed->item.round + (last ? 1 : 0));
+  const auto next =
+      std::find_if(std::next(pushed), recent.end(), [](const PushRef& ref) { return ref.item->index_to; });
+  const bool last = next == recent.end() ? mark == session.user->head : next->item->round > pushed->item->round;
+  return std::max(answered, pushed->item->round + (last ? 1 : 0));
 }
 
 void Delivery::acknowledge(SessionId id, Mark mark, std::int64_t now_ms, std::uint64_t round) {
@@ -500,11 +514,11 @@ void Delivery::push_again(Session& session, std::int64_t now_ms) {
   if (!items || items->empty()) return hint(session);
   ++session.pushed_again;
   session.waiting_since_ms = now_ms;
-  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item.index_to;
+  for (const PushRef& ref : session.pending) session.missed = session.missed || !ref.item->index_to;
   session.pending.clear();
   session.pending_bytes = 0;
   for (PushRef& ref : *items)
-    if (ref.shared && std::ranges::find(session.ahead, KnownHead{ref.item.conversation, ref.shared->entry->seq}) !=
+    if (ref.shared && std::ranges::find(session.ahead, KnownHead{ref.item->conversation, ref.shared->entry->seq}) !=
                           session.ahead.end())
       ref = index_part(std::move(ref));
   push(session, *items);

@@ -13,8 +13,8 @@ class TestPort final : public DeliveryPort {
  public:
   void push(SessionId session, std::span<const PushRef> items) override {
     for (const PushRef& ref : items) {
-      pushed[session].push_back(ref.item.index_to.value);
-      texts[session].push_back(ref.item.entry ? ref.item.entry->body.text : "");
+      pushed[session].push_back(ref.item->index_to.value);
+      texts[session].push_back(ref.item->entry ? ref.item->entry->body.text : "");
     }
     ++frames[session];
   }
@@ -460,8 +460,8 @@ struct KeptTexts {
   template <typename Refs>
   void add(const Refs& refs) {
     for (const PushRef& ref : refs) {
-      if (ref.item.entry) texts.push_back(ref.item.entry->body.text);
-      if (ref.item.summary) texts.push_back(ref.item.summary->preview.text);
+      if (ref.item->entry) texts.push_back(ref.item->entry->body.text);
+      if (ref.item->summary) texts.push_back(ref.item->summary->preview.text);
     }
   }
   std::vector<std::string> texts;
@@ -550,8 +550,8 @@ class TextPort final : public DeliveryPort {
   void push(SessionId, std::span<const PushRef> items) override {
     for (const PushRef& ref : items) {
       if (ref.shared) texts.push_back(ref.shared->entry->body.text);
-      if (ref.item.entry) texts.push_back(ref.item.entry->body.text);
-      if (ref.item.summary) texts.push_back(ref.item.summary->preview.text);
+      if (ref.item->entry) texts.push_back(ref.item->entry->body.text);
+      if (ref.item->summary) texts.push_back(ref.item->summary->preview.text);
     }
   }
   void heads(SessionId, std::span<const KnownHead>, std::int64_t) override {}

@@ -15,15 +15,17 @@ bool is_message(const PushRef& ref, Priority priority) {
 }
 
 bool has_index(const PushRef& ref) {
-  return bool(ref.item.index_to);
+  return bool(ref.item->index_to);
 }
 
 PushRef entry_part(PushRef ref) {
   if (!has_index(ref)) return ref;
-  ref.item.index_after = ref.item.index_to = Mark();
-  ref.item.summary = nullptr;
-  ref.item.objects = nullptr;
-  ref.item.part = ItemPart::entry;
+  auto item = std::make_shared<PushItem>(*ref.item);
+  item->index_after = item->index_to = Mark();
+  item->summary = nullptr;
+  item->objects = nullptr;
+  item->part = ItemPart::entry;
+  ref.item = std::move(item);
   return ref;
 }
 
@@ -41,13 +43,13 @@ Lanes lanes_of(const std::vector<PushRef>& waiting, bool low_waits) {
   };
   std::map<ConversationId, Has> conversations;
   for (const PushRef& ref : waiting) {
-    Has& has = conversations[ref.item.conversation];
+    Has& has = conversations[ref.item->conversation];
     has.high = has.high || is_message(ref, Priority::high);
     has.other_than_low = has.other_than_low || !is_message(ref, Priority::low);
   }
   Lanes lanes;
   for (std::size_t place = 0; place < waiting.size(); ++place) {
-    const Has& has = conversations.at(waiting[place].item.conversation);
+    const Has& has = conversations.at(waiting[place].item->conversation);
     // What has no entry has nothing to overtake with.
     const bool overtakes = planted(Fault::high_overtakes_own) ? is_message(waiting[place], Priority::high)
                                                               : has.high && waiting[place].shared != nullptr;
@@ -90,9 +92,11 @@ class Taker {
 }  // namespace
 
 PushRef index_part(PushRef ref) {
-  ref.item.told = ref.shared->entry->seq;
-  ref.item.entry = nullptr;
-  ref.item.part = ItemPart::index;
+  auto item = std::make_shared<PushItem>(*ref.item);
+  item->told = ref.shared->entry->seq;
+  item->entry = nullptr;
+  item->part = ItemPart::index;
+  ref.item = std::move(item);
   return ref;
 }
 

@@ -26,12 +26,11 @@ class Waiting {
     return add(conversation, priority, 100, false);
   }
   Waiting& state(const std::string& conversation) {
-    PushRef ref;
-    ref.item.conversation = ConversationId(conversation);
-    ref.item.summary = std::make_shared<const Change>();
-    give_mark(ref);
-    ref.size_bytes = 100;
-    refs.push_back(std::move(ref));
+    PushItem item;
+    item.conversation = ConversationId(conversation);
+    item.summary = std::make_shared<const Change>();
+    give_mark(item);
+    refs.push_back({std::make_shared<const PushItem>(std::move(item)), nullptr, 100});
     return *this;
   }
   std::vector<PushRef> refs;
@@ -41,18 +40,17 @@ class Waiting {
     auto entry = std::make_shared<Entry>();
     entry->seq = Seq(++seqs_[conversation]);
     entry->priority = priority;
-    PushRef ref;
-    ref.item.conversation = ConversationId(conversation);
-    ref.item.entry = entry;
-    ref.shared = std::make_shared<SharedEntry>(SharedEntry{ref.item.conversation, entry, {}});
-    ref.size_bytes = bytes;
-    if (indexed) give_mark(ref);
-    refs.push_back(std::move(ref));
+    PushItem item;
+    item.conversation = ConversationId(conversation);
+    item.entry = entry;
+    if (indexed) give_mark(item);
+    auto shared = std::make_shared<SharedEntry>(SharedEntry{item.conversation, entry, {}});
+    refs.push_back({std::make_shared<const PushItem>(std::move(item)), std::move(shared), bytes});
     return *this;
   }
-  void give_mark(PushRef& ref) {
-    ref.item.index_after = mark_;
-    ref.item.index_to = mark_ = mark_ + 1;
+  void give_mark(PushItem& item) {
+    item.index_after = mark_;
+    item.index_to = mark_ = mark_ + 1;
   }
   std::map<std::string, std::uint64_t> seqs_;
   Mark mark_;
@@ -61,7 +59,7 @@ class Waiting {
 std::vector<std::string> entries(const std::vector<PushRef>& refs) {
   std::vector<std::string> named;
   for (const PushRef& ref : refs)
-    if (ref.item.entry) named.push_back(ref.item.conversation.value + std::to_string(ref.item.entry->seq.value));
+    if (ref.item->entry) named.push_back(ref.item->conversation.value + std::to_string(ref.item->entry->seq.value));
   return named;
 }
 
@@ -73,7 +71,7 @@ struct Device {
   std::vector<Mark> jumps;
 
   void take(const PushRef& ref) {
-    const PushItem& item = ref.item;
+    const PushItem& item = *ref.item;
     if (item.entry) {
       RC_ASSERT(item.entry->seq.value > last[item.conversation.value]);
       last[item.conversation.value] = item.entry->seq.value;
@@ -116,7 +114,7 @@ TEST(PushOrderConformance, S42_high_ones_take_half_of_the_bytes_while_others_wai
   const PushOrder order = ordered(waiting.refs, {.entries = 50, .bytes = 40'000});
   EXPECT_EQ(entries(order.first).size(), 20U);
   EXPECT_EQ(entries(order.rest).size(), 20U);
-  for (const PushRef& ref : order.rest) EXPECT_EQ(ref.item.conversation.value, "g1");
+  for (const PushRef& ref : order.rest) EXPECT_EQ(ref.item->conversation.value, "g1");
   EXPECT_EQ(order.begun, 20U) << "the index is told up to the first that is left";
   // By entries as by bytes; and all of it where nobody else waits.
   EXPECT_EQ(entries(ordered(waiting.refs, {.entries = 30, .bytes = 1 << 20}).first).size(), 15U);
@@ -169,8 +167,8 @@ RC_GTEST_PROP(PushOrder, ABrokenLinkHasToldNoMoreOfTheIndexThanItHasBrought, ())
   Device device;
   const auto not_passed = [&] {
     for (const PushRef& ref : waiting.refs)
-      if (ref.item.entry && ref.item.index_to && ref.item.index_to <= device.cursor)
-        RC_ASSERT(device.got.contains({ref.item.conversation.value, ref.item.entry->seq.value}));
+      if (ref.item->entry && ref.item->index_to && ref.item->index_to <= device.cursor)
+        RC_ASSERT(device.got.contains({ref.item->conversation.value, ref.item->entry->seq.value}));
   };
   for (const auto* part : {&order.first, &order.rest})
     for (const PushRef& ref : *part) {
@@ -179,11 +177,11 @@ RC_GTEST_PROP(PushOrder, ABrokenLinkHasToldNoMoreOfTheIndexThanItHasBrought, ())
     }
   RC_ASSERT(!order.first.empty() || !order.rest.empty());
   RC_ASSERT(device.got.size() <= budget.entries);
-  for (std::size_t i = 0; i < order.begun; ++i) RC_ASSERT(waiting.refs[i].item.index_to <= device.cursor);
+  for (std::size_t i = 0; i < order.begun; ++i) RC_ASSERT(waiting.refs[i].item->index_to <= device.cursor);
   // What goes on behind `begun` chains to where the device stands.
   for (std::size_t i = order.begun; i < waiting.refs.size(); ++i)
-    if (waiting.refs[i].item.index_to) {
-      RC_ASSERT(waiting.refs[i].item.index_after == device.cursor);
+    if (waiting.refs[i].item->index_to) {
+      RC_ASSERT(waiting.refs[i].item->index_after == device.cursor);
       break;
     }
 }

@@ -18,7 +18,7 @@ struct SharedEntry {
 };
 
 struct PushRef {
-  PushItem item;
+  std::shared_ptr<const PushItem> item;  // shared by the user's links and his recent changes; never null
   std::shared_ptr<SharedEntry> shared;  // null: only the receiver's state changed
   std::size_t size_bytes = 0;           // about what it takes on the wire
 };

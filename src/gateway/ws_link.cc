@@ -316,12 +316,12 @@ void WsLink::push(std::span<const PushRef> items) {
   parts.reserve(items.size());
   std::deque<std::string> places;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    header_to_pb(items[i].item, headers[i]);
+    header_to_pb(*items[i].item, headers[i]);
     std::string_view shared;
-    if (items[i].item.part == ItemPart::index) {
-      const std::uint64_t seq = items[i].item.told.value;
+    if (items[i].item->part == ItemPart::index) {
+      const std::uint64_t seq = items[i].item->told.value;
       shared =
-          places.emplace_back(encode_shared_entry(dialect_, items[i].item.conversation.value, seq - 1, seq, nullptr));
+          places.emplace_back(encode_shared_entry(dialect_, items[i].item->conversation.value, seq - 1, seq, nullptr));
     } else if (SharedEntry* entry = items[i].shared.get()) {
       std::string& encoded = entry->encoded[static_cast<std::size_t>(dialect_)];
       if (encoded.empty()) {
