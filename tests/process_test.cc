@@ -153,7 +153,7 @@ TEST_P(Program, PortTaken) {
   const Finished second = start({"--data", place.path() + "/data", "--listen", listen});
   EXPECT_EQ(second.exit_code, 1) << second.err;
   EXPECT_THAT(second.err, HasSubstr(listen));
-  EXPECT_THAT(second.err, HasSubstr("--listen")) << "says what to do";
+  EXPECT_THAT(second.err, HasSubstr("--listen 127.0.0.1:" + std::to_string(server().port() + 1))) << "says what to do";
 }
 
 TEST_P(Program, BeyondThisMachineOnlyWithTls) {

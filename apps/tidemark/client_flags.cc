@@ -68,6 +68,18 @@ void ClientFlags::add_admin_to(CLI::App& command) {
   add_to(command, "--operator");
 }
 
+std::string ClientFlags::repeated() const {
+  std::string out;
+  const std::pair<const char*, const std::string&> given[] = {{admin ? "--operator" : "--user", user},
+                                                              {"--data", data},
+                                                              {"--config", config},
+                                                              {"--url", url},
+                                                              {"--ca", ca_file}};
+  for (const auto& [name, value] : given)
+    if (!value.empty()) out.append(" ").append(name).append(" ").append(as_shell_word(value));
+  return out;
+}
+
 Result<Access> ClientFlags::access() const {
   Access access;
   const std::string chosen = url.empty() ? from_environment("TIDEMARK_URL") : url;
@@ -118,6 +130,14 @@ std::int64_t utc_offset_s(std::int64_t time_ms) {
   std::tm parts{};
   if (localtime_r(&seconds, &parts) == nullptr) return 0;
   return parts.tm_gmtoff;
+}
+
+std::string as_shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%+=,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out.append(c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1));
+  return out + "'";
 }
 
 std::string text_of(const std::vector<std::string>& words) {

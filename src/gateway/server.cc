@@ -39,6 +39,10 @@ using boost::system::error_code;
 constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr auto kTick = std::chrono::seconds(1);
 
+std::string shown_address(const std::string& host, std::int64_t port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
 std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
   std::vector<HttpHeaderView> views;
   for (const auto& [name, value] : answer.headers) views.emplace_back(name, value);
@@ -187,11 +191,13 @@ Result<void> Server::Impl::listen() {
   if (!failed) acceptor.bind(endpoint, failed);
   if (!failed) acceptor.listen(1'024, failed);
   if (!failed) return {};
-  const std::string place = host + ":" + std::to_string(config.listen.port);
-  if (failed == asio::error::address_in_use)
-    return fail(
-        ErrorCode::RETRY_LATER, "listen",
-        place + " is taken by another program; stop it, or choose another port with --listen " + host + ":7701.");
+  const std::string place = shown_address(host, config.listen.port);
+  if (failed == asio::error::address_in_use) {
+    const std::int64_t other = config.listen.port < 65'535 ? config.listen.port + 1 : config.listen.port - 1;
+    return fail(ErrorCode::RETRY_LATER, "listen",
+                place + " is taken by another program; stop it, or choose another port with --listen " +
+                    shown_address(host, other) + ".");
+  }
   return fail(ErrorCode::RETRY_LATER, "listen", "Cannot listen on " + place + ": " + failed.message() + ".");
 }
 
