@@ -186,6 +186,27 @@ TEST_P(Program, WrongCallsAreExplained) {
   EXPECT_THAT(near.err, HasSubstr("page_max")) << "names the nearest one that exists";
 }
 
+// The environment may name the settings file; a flag that names another one wins.
+TEST_P(Program, SettingsFileOfTheEnvironment) {
+  const TempDirectory place;
+  const std::string wrong = place.path() + "/wrong.toml";
+  std::ofstream(wrong) << "[limits]\npage_maximum = 3\n";
+  const std::string other = place.path() + "/other.toml";
+  std::ofstream(other) << "[limits]\npage_most = 3\n";
+  const std::vector<std::string> words = {"/usr/bin/env", "TIDEMARK_CONFIG=" + wrong, tidemark_program(), "serve",
+                                          "--data",       place.path() + "/data"};
+  const Finished refused = run_program(words);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(wrong + ":2: There is no setting"));
+  std::vector<std::string> with_flag = words;
+  with_flag.insert(with_flag.end(), {"--config", other});
+  EXPECT_THAT(run_program(with_flag).err, HasSubstr(other + ":2: There is no setting"));
+  EXPECT_THAT(run_program({"/usr/bin/env", "TIDEMARK_CONFIG=" + wrong, tidemark_program(), "history", "b", "--user",
+                           "a", "--data", place.path() + "/data"})
+                  .err,
+              HasSubstr(wrong + ":2: There is no setting"));
+}
+
 /// A certificate for localhost and 127.0.0.1, signed by itself.
 void make_certificate(const std::string& certificate_path, const std::string& key_path) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);

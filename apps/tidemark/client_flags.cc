@@ -28,7 +28,7 @@ std::string from_environment(const char* name) {
 Result<std::string> mint_token(const ClientFlags& flags) {
   std::vector<std::string> overrides;
   if (!flags.data.empty()) overrides.push_back("data=" + flags.data);
-  TM_ASSIGN(const Config config, load_config(flags.config, environment_of(environ), overrides));
+  TM_ASSIGN(const Config config, load_config(config_path(flags.config), environment_of(environ), overrides));
   const SystemClock clock;
   SystemRandom random;
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random, Secrets::need));
@@ -55,7 +55,8 @@ std::string user_of_token(std::string_view token) {
 void ClientFlags::add_to(CLI::App& command, const std::string& user_flags) {
   command.add_option(user_flags, user, "Who you are; the token is made by the keys in --data")->type_name("USER");
   command.add_option("--data", data, "The server's data directory, for its keys [./data]")->type_name("DIR");
-  command.add_option("--config", config, "The server's settings file, if its keys need it")->type_name("FILE");
+  command.add_option("--config", config, "The server's settings file, if its keys need it; also TIDEMARK_CONFIG")
+      ->type_name("FILE");
   command.add_option("--token", token, "A token instead of user and keys; also TIDEMARK_TOKEN")->type_name("TOKEN");
   command.add_option("--url", url, std::string("The server; also TIDEMARK_URL [") + kDefaultUrl + "]")
       ->type_name("URL");
