@@ -300,7 +300,8 @@ void Server::Impl::accepted(tcp::socket socket) {
   ++same;
   const HttpLimits http{static_cast<std::uint32_t>(config.limits.http_header_bytes_max),
                         static_cast<std::uint32_t>(config.limits.http_target_bytes_max),
-                        static_cast<std::uint64_t>(config.limits.http_body_bytes_max)};
+                        static_cast<std::uint64_t>(config.limits.http_body_bytes_max),
+                        static_cast<std::uint32_t>(Limits::http_fields_max)};
   auto filter = tls ? std::make_unique<TlsFilter>(*tls) : nullptr;
   const auto made =
       std::make_shared<Connection>(next_id++, std::move(socket), address.to_string(), *this, http, std::move(filter));
