@@ -339,18 +339,13 @@ std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connectio
     respond(*connection, answer);
     return nullptr;
   };
-  if (request.path != "/v1/ws")
+  if (request.path != kWebSocketPath)
     return refuse(HttpApi::refusal({ErrorCode::NOT_FOUND, "", "The WebSocket is at /v1/ws."}));
   const std::array protocols{subprotocol_of(Dialect::binary), subprotocol_of(Dialect::json)};
   const auto accept = accept_upgrade(request, protocols);
   if (!accept) {
-    HttpAnswer answer = HttpApi::refusal(accept.error());
-    if (accept.error().field == kWebSocketVersionField) {
-      answer.status = 426;
-      answer.headers.emplace_back("Sec-WebSocket-Version", "13");
-      answer.headers.emplace_back("Upgrade", "websocket");
-    }
-    return refuse(answer);
+    const bool other_version = accept.error().field == kWebSocketVersionField;
+    return refuse(other_version ? HttpApi::upgrade_required(accept.error()) : HttpApi::refusal(accept.error()));
   }
   ++metrics.http_answers[101];
   connection->send(accept->response);
