@@ -54,6 +54,9 @@ end_watcher() {
 trap 'end_watcher; end_group; exit 130' INT
 trap 'end_watcher; end_group; exit 143' TERM HUP
 
+# port_is_taken HOST PORT: whether somebody listens there.
+port_is_taken() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
+
 # need_disk MEGABYTES FOLDER WHAT-FOR
 need_disk() {
   local free_mb

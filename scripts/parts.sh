@@ -8,7 +8,7 @@ parts_table='
 build             -        release code with every test compiles
 unit              dev      the tests beside the sources
 blackbox          dev      the real server over both dialects and HTTP, as a client sees it
-kill              dev      kill -9, again and again: every acknowledged message is there once
+kill              dev      kill -9, 100 times or as often as --rounds says: every acknowledged message is there once
 forgetful         dev      power failures: a disk forgets what was not synced, and nothing acknowledged is lost
 processes         dev      real servers and devices behind a bad network, both killed at any moment
 sim               dev      the whole system under faults, in virtual time: 1,000 seeds in both modes
@@ -24,7 +24,7 @@ asan-sim          asan     the simulator, sanitized
 fuzz              asan     both decoders and their like, a short run each
 conformance       -        every numbered scenario has a passing test
 +properties-long  dev      a thousand cases of every property, from a seed that nobody has seen
-+kill-long        dev      the kill loop, 1,000 rounds
++kill-long        dev      the kill loop, 1,000 rounds or as many as --rounds says
 +forgetful-long   dev      power failures, 300 of each kind
 +processes-long   dev      the same with worlds of all sizes, ten minutes
 +sim-long         dev      ten minutes of seeds that nobody has seen
@@ -121,8 +121,12 @@ part_blackbox() { gtest blackbox build/dev/tidemark_blackbox_test 300 '--gtest_f
 part_asan_blackbox() { gtest blackbox build/asan/tidemark_blackbox_test 400 '--gtest_filter=-KillLoop.*'; }
 part_tsan_blackbox() { gtest blackbox build/tsan/tidemark_blackbox_test 900 '--gtest_filter=-KillLoop.*'; }
 
-part_kill() { TIDEMARK_KILL_ROUNDS=${TIDEMARK_KILL_ROUNDS:-100} gtest kill build/dev/tidemark_blackbox_test 300 '--gtest_filter=KillLoop.*'; }
-part_kill_long() { TIDEMARK_KILL_ROUNDS=1000 gtest kill build/dev/tidemark_blackbox_test 3000 '--gtest_filter=KillLoop.*'; }
+# kill_rounds N: three seconds for each, several times what it needs.
+kill_rounds() {
+  TIDEMARK_KILL_ROUNDS=$1 gtest kill build/dev/tidemark_blackbox_test $(($1 < 100 ? 300 : $1 * 3)) '--gtest_filter=KillLoop.*'
+}
+part_kill() { kill_rounds "${rounds:-100}"; }
+part_kill_long() { kill_rounds "${rounds:-1000}"; }
 
 # Without FUSE only the disk itself is tried; what needs it to be mounted is skipped.
 part_forgetful() { gtest forgetful build/dev/tidemark_forgetful_test 300; }

@@ -139,7 +139,10 @@ TEST_P(BadRequests, PathsAndMethods) {
     EXPECT_THAT(error_code(answer), ::testing::AnyOf("NOT_FOUND", "MESSAGE_NOT_FOUND", "")) << path;
   }
   EXPECT_EQ(client.call("BREW", "/v1/messages", token("rude")).status, 405);
-  EXPECT_EQ(client.get("/v1/ws", token("rude")).status / 100, 4) << "no upgrade asked for";
+  const HttpResponse no_upgrade = client.get("/v1/ws", token("rude"));
+  EXPECT_EQ(no_upgrade.status, 426);
+  EXPECT_EQ(no_upgrade.headers.get("Upgrade"), "websocket");
+  EXPECT_THAT(no_upgrade.body, HasSubstr("\"field\":\"Upgrade\""));
   EXPECT_EQ(client.get("/v1/messages/%ff", token("rude")).status, 400) << "no UTF-8 in the path";
   EXPECT_EQ(client.get("/v1/messages/a%00b", token("rude")).status, 400);
 }

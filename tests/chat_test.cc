@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
 
 #include "server_process.h"
 
@@ -106,6 +108,27 @@ TEST_F(Chat, SaysWhatALongAbsenceHides) {
       HasSubstr("older alice_bob up to 100 message(s) before 101 are not shown; see: tidemark history 'alice_bob' "
                 "--before 101\nheld alice_bob 101 "));
   server_.start();
+}
+
+// What the new device sends is answered before it holds the conversation, and the answer does not count older messages.
+TEST_F(Chat, ANewDeviceThatWritesAtOnceSaysHowManyAreOlder) {
+  std::string lines;
+  for (int i = 1; i <= 63; ++i) lines += "line " + std::to_string(i) + "\n";
+  ASSERT_EQ(chat("alice", lines, {"--to", "bob"}).exit_code, 0);
+  for (int seq = 64; seq < 68; ++seq) {
+    const Finished fresh =
+        chat("alice", "hi\n", {"--to", "bob", "--device", "new" + std::to_string(seq), "--store", "none"});
+    EXPECT_EQ(fresh.exit_code, 0) << fresh.err;
+    EXPECT_THAT(fresh.out, HasSubstr("sent alice_bob " + std::to_string(seq) + "\n"));
+    // Each line about older messages is followed by the row that they stand before, and what is told was not shown.
+    static const std::regex kOlder("older alice_bob up to ([0-9]+) message\\(s\\) before ([0-9]+) are not shown");
+    std::set<std::uint64_t> before;
+    for (std::sregex_iterator it(fresh.out.begin(), fresh.out.end(), kOlder), end; it != end; ++it) {
+      EXPECT_EQ(std::stoull((*it)[1]) + 1, std::stoull((*it)[2])) << fresh.out;
+      EXPECT_TRUE(before.insert(std::stoull((*it)[2])).second) << "once: " << fresh.out;
+    }
+    EXPECT_THAT(before, ::testing::SizeIs(1)) << fresh.out;
+  }
 }
 
 TEST_F(Chat, WhatCannotBeSentIsNamedByItsText) {

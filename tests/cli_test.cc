@@ -150,7 +150,11 @@ TEST_F(Cli, HistoryGoesBackPageByPageOrAllAtOnce) {
   for (int i = 1; i <= 5; ++i) ASSERT_EQ(send("alice", {"bob", "text", std::to_string(i)}).exit_code, 0);
   const Finished page = run({"history", "alice_bob", "--limit", "2"}, "--user", "bob");
   EXPECT_THAT(page.out, AllOf(HasSubstr("text 4"), HasSubstr("text 5"), Not(HasSubstr("text 3")),
-                              HasSubstr("more: tidemark history alice_bob --before 4\n")));
+                              HasSubstr("more: tidemark history alice_bob --before 4 --limit 2 --user bob ")));
+  // What it says to run can be run as it stands.
+  const std::string more = page.out.substr(page.out.find("history alice_bob --before"));
+  const Finished older = run_program({"/bin/sh", "-c", "\"$1\" " + more, "sh", tidemark_program()});
+  EXPECT_THAT(older.out, AllOf(HasSubstr("text 2"), HasSubstr("text 3"), Not(HasSubstr("text 4")))) << older.err;
   const Finished all = run({"history", "alice_bob", "--limit", "2", "--all"}, "--user", "bob");
   EXPECT_LT(all.out.find("text 1"), all.out.find("text 5"));
   EXPECT_THAT(all.out, Not(HasSubstr("more:")));
@@ -165,7 +169,7 @@ TEST_F(Cli, ALongMessageIsShownWholeWhenAskedFor) {
   ASSERT_EQ(send("alice", {"bob", text}).exit_code, 0);
   const Finished page = run({"history", "alice"}, "--user", "bob");
   EXPECT_THAT(page.out, AllOf(HasSubstr("first line"), Not(HasSubstr("word899")),
-                              HasSubstr("all of it: tidemark body alice_bob:1\n")));
+                              HasSubstr("all of it: tidemark body alice_bob:1 --user bob ")));
   const Finished whole = run({"body", "alice_bob:1"}, "--from", "bob");
   EXPECT_THAT(whole.out, AllOf(StartsWith("first line\nword0 "), HasSubstr(" word899 \nlast  [2Jline\n")));
   EXPECT_THAT(run({"body", "alice_bob:1", "--json"}, "--user", "bob").out,

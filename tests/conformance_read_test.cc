@@ -1,5 +1,5 @@
-// Read pointers and unread numbers: the scenarios that need a real server. Pushes to phones are not made yet, so
-// that their withdrawal (in S45) is left out.
+// Read pointers and unread numbers: the scenarios that need a real server. That notifications are withdrawn (in S45) is
+// shown in hooks_test.cc.
 #include "world.h"
 
 namespace tidemark::testing {

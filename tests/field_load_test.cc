@@ -1,9 +1,7 @@
 // Field faults 37 and 39: everybody comes back at once, and devices that take nothing. Small enough for every day; the
 // benchmark has the same with thousands of devices.
 #include <algorithm>
-#include <fstream>
 #include <list>
-#include <sstream>
 
 #include "world.h"
 
@@ -32,18 +30,7 @@ class LoadFaults : public OwnServer {
       if (row.kind() == pb::KIND_MESSAGE) texts.push_back(row.body().text());
     return texts;
   }
-  /// Memory of the server in KiB. A sanitizer keeps what was freed: then it says nothing.
-  std::uint64_t resident_kib() const {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return 0;
-#endif
-#endif
-    std::ifstream status("/proc/" + std::to_string(server().pid()) + "/status");
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
-    return 0;
-  }
+  std::uint64_t resident_kib() const { return server().memory_kib(MemoryOf::now); }
 };
 TM_IN_BOTH_DIALECTS(LoadFaults);
 

@@ -1,4 +1,4 @@
-// Field faults 16 to 20: read state and unread numbers. Badges and alerts on phones come later.
+// Field faults 16 to 20: read state and unread numbers. What phones are alerted of is in field_notify_test.cc.
 #include <algorithm>
 
 #include "world.h"
@@ -23,6 +23,15 @@ class ReadFaults : public BothDialects {
     EXPECT_TRUE(fresh.hello(server().token(user(name)), {.device = "fresh"}).has_welcome());
     EXPECT_EQ(fresh.sync().at(id).unread(), one);
     return one;
+  }
+  /// What is unread in all conversations together.
+  static std::uint64_t total(WsClient& client) {
+    pb::ClientFrame frame;
+    frame.mutable_totals();
+    const pb::ServerFrame answered = client.call(frame);
+    EXPECT_TRUE(answered.has_totals()) << answered.ShortDebugString();
+    EXPECT_EQ(answered.totals().badge(), answered.totals().unread());
+    return answered.totals().unread();
   }
 };
 TM_IN_BOTH_DIALECTS(ReadFaults);
@@ -68,6 +77,8 @@ TEST_P(ReadFaults, F17_OneNumberOnAllDevices) {
     d3.follow_pushes = false;
     ASSERT_TRUE(d3.hello(token("u1"), {.device = "d3", .cursor = d3_cursor}).has_welcome());
     EXPECT_EQ(d3.sync().at(id).unread(), left);
+    WsClient newcomer = device("u1", "d" + std::to_string(100 + left));
+    for (WsClient* each : {&d1, &d2, &d3, &newcomer}) EXPECT_EQ(total(*each), left);
   }
 }
 

@@ -1,5 +1,6 @@
 // The kill -9 loop: senders of every kind are at work, the server is killed at a random moment and started again, and
-// what was not answered is sent again under the same ids. TIDEMARK_KILL_ROUNDS says how often (100).
+// what was not answered is sent again under the same ids. TIDEMARK_KILL_ROUNDS says how often (100); `./test --rounds N
+// kill` sets it.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>

@@ -80,6 +80,12 @@ TEST_P(OtherClients, CurlByHttp) {
                                       R"({"to":")" + user("b") + R"(","client_msg_id":"m2","client_time":)" + now +
                                           R"(,"body":{"text":")" + std::string(60'000, 'x') + R"("}})"});
   EXPECT_EQ(large.out, "201");
+  const Finished refused = run_program(
+      {"curl", "-s", "-w", "\n%{http_code}", base + "/v1/conversations/alice_carol/messages", "-H", authorization});
+  EXPECT_EQ(refused.out,
+            R"({"error":{"code":"CONVERSATION_NOT_FOUND","message":"There is no such conversation for you.",)"
+            R"("field":"conversation_id","retryable":false,"retry_after_ms":0,"app_code":""}})"
+            "\n404");
   const Finished list = run_program({"curl", "-s", "-I", base + "/healthz"});
   EXPECT_THAT(list.out, ::testing::StartsWith("HTTP/1.1 200"));
 }

@@ -153,7 +153,7 @@ TEST_P(Program, PortTaken) {
   const Finished second = start({"--data", place.path() + "/data", "--listen", listen});
   EXPECT_EQ(second.exit_code, 1) << second.err;
   EXPECT_THAT(second.err, HasSubstr(listen));
-  EXPECT_THAT(second.err, HasSubstr("--listen")) << "says what to do";
+  EXPECT_THAT(second.err, HasSubstr("--listen 127.0.0.1:" + std::to_string(server().port() + 1))) << "says what to do";
 }
 
 TEST_P(Program, BeyondThisMachineOnlyWithTls) {
@@ -184,6 +184,27 @@ TEST_P(Program, WrongCallsAreExplained) {
   }
   const Finished near = start({"--data", data, "--set", "limits.page_maximum=3"});
   EXPECT_THAT(near.err, HasSubstr("page_max")) << "names the nearest one that exists";
+}
+
+// The environment may name the settings file; a flag that names another one wins.
+TEST_P(Program, SettingsFileOfTheEnvironment) {
+  const TempDirectory place;
+  const std::string wrong = place.path() + "/wrong.toml";
+  std::ofstream(wrong) << "[limits]\npage_maximum = 3\n";
+  const std::string other = place.path() + "/other.toml";
+  std::ofstream(other) << "[limits]\npage_most = 3\n";
+  const std::vector<std::string> words = {"/usr/bin/env", "TIDEMARK_CONFIG=" + wrong, tidemark_program(), "serve",
+                                          "--data",       place.path() + "/data"};
+  const Finished refused = run_program(words);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(wrong + ":2: There is no setting"));
+  std::vector<std::string> with_flag = words;
+  with_flag.insert(with_flag.end(), {"--config", other});
+  EXPECT_THAT(run_program(with_flag).err, HasSubstr(other + ":2: There is no setting"));
+  EXPECT_THAT(run_program({"/usr/bin/env", "TIDEMARK_CONFIG=" + wrong, tidemark_program(), "history", "b", "--user",
+                           "a", "--data", place.path() + "/data"})
+                  .err,
+              HasSubstr(wrong + ":2: There is no setting"));
 }
 
 /// A certificate for localhost and 127.0.0.1, signed by itself.

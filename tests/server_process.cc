@@ -223,6 +223,25 @@ double ServerProcess::metric(const std::string& name) const {
   return -1;
 }
 
+std::uint64_t ServerProcess::memory_kib(MemoryOf which) const {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return 0;
+#endif
+#endif
+  const std::string name = which == MemoryOf::now ? "VmRSS:" : "VmHWM:";
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(name)) return std::stoull(line.substr(name.size()));
+  return 0;
+}
+
+void ServerProcess::forget_peak_memory() const {
+  std::ofstream refs("/proc/" + std::to_string(pid_) + "/clear_refs");
+  refs << "5" << std::flush;
+  EXPECT_TRUE(refs) << "the peak of the server's memory cannot be set back";
+}
+
 const Authenticator& ServerProcess::keys() const {
   if (!keys_) {
     auto opened = Authenticator::open({}, data_, dice(), Secrets::need);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ struct Finished {
 /// Runs a program to its end; kills it when it takes longer than the patience.
 Finished run_program(const std::vector<std::string>& command);
 
+/// Of the server's memory: as it is, or the most since forget_peak_memory.
+enum class MemoryOf : std::uint8_t { now, peak };
+
 struct ServerOptions {
   std::vector<std::string> settings = {};  // "name=value", after those of the tests
   std::string data = {};                   // "" for a temporary directory
@@ -78,6 +82,10 @@ class ServerProcess {
   std::string log() const;
   /// One value of /metrics, or -1 when there is none of this name.
   double metric(const std::string& name) const;
+
+  /// In KiB. A sanitizer keeps what was freed: then it is always 0.
+  std::uint64_t memory_kib(MemoryOf which) const;
+  void forget_peak_memory() const;
 
   std::string token(const std::string& user, const MintOptions& options = {}) const;
   std::string admin_token() const;

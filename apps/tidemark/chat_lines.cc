@@ -51,7 +51,8 @@ class ChatLines {
   void open(const ConversationId& id);
   void tell_entry(std::string_view what, const ConversationId& id, const Entry& entry);
   void tell_older(const ConversationId& id, const Entry& entry, std::uint64_t shown_below);
-  void tell_gap_before(const ConversationId& id, const Entry& entry);
+  void tell_gap_before(const ConversationId& id, Seq seq);
+  void tell_unsure_gaps();
   void tell(const ClientEvent& event);
   void tell_link(const LinkEvent& link);
   void tell_fate(const OutboxEvent& own);
@@ -75,6 +76,7 @@ class ChatLines {
   bool input_open_ = true;
   std::set<std::uint64_t> waiting_;                         // local ids of messages whose fate was not told yet
   std::multiset<std::pair<ConversationId, Seq>> changing_;  // messages whose recall or edit was not answered yet
+  std::set<std::pair<ConversationId, Seq>> unsure_gaps_;    // below own messages, whose number of older ones is to come
   int not_sent_ = 0;
   bool quit_ = false;
   std::string refusal_;  // for good
@@ -104,6 +106,7 @@ int ChatLines::run() {
       if (signal != SIGWINCH) quit_ = true;
   }
   tell_events();
+  tell_unsure_gaps();
   return end();
 }
 
@@ -183,19 +186,29 @@ void ChatLines::open(const ConversationId& id) {
   for (const TimelineRow& row : rows) tell_entry("held", id, *row.entry);
 }
 
+/// An own message that the server has answered, and not shown yet, does not say how many stand before it.
+bool is_counted(const Entry& entry) {
+  return !entry.countable() || entry.ord != 0;
+}
+
 /// That messages below an entry are not shown, but for those that the log had counted by `shown_below`.
 void ChatLines::tell_older(const ConversationId& id, const Entry& entry, std::uint64_t shown_below) {
-  const std::uint64_t below = entry.ord - (entry.countable() ? 1 : 0);
+  const std::uint64_t below = is_counted(entry) ? entry.ord - (entry.countable() ? 1 : 0) : entry.seq.value - 1;
   if (below <= shown_below) return;
   say(fmt::format("older {0} up to {1} message(s) before {2} are not shown; see: tidemark history '{0}' --before {2}",
                   id.value, below - shown_below, entry.seq.value));
 }
 
 /// A catch-up after a long absence brings the newest rows of a conversation alone.
-void ChatLines::tell_gap_before(const ConversationId& id, const Entry& entry) {
-  const std::vector<TimelineRow> rows = session_.client().timeline(id, entry.seq + 1, 2).rows;
-  if (rows.empty() || rows.back().entry->seq != entry.seq || !rows.back().gap_before) return;
-  tell_older(id, entry, rows.size() == 2 ? rows.front().entry->ord : 0);
+void ChatLines::tell_gap_before(const ConversationId& id, Seq seq) {
+  const std::vector<TimelineRow> rows = session_.client().timeline(id, seq + 1, 2).rows;
+  if (rows.empty() || rows.back().entry->seq != seq || !rows.back().gap_before) return;
+  tell_older(id, *rows.back().entry, rows.size() == 2 ? rows.front().entry->ord : 0);
+}
+
+/// Of a device that sends before it holds the conversation: what stands before its messages may have come since.
+void ChatLines::tell_unsure_gaps() {
+  for (const auto& [id, seq] : std::exchange(unsure_gaps_, {})) tell_gap_before(id, seq);
 }
 
 void ChatLines::say(const std::string& line) {
@@ -205,11 +218,14 @@ void ChatLines::say(const std::string& line) {
 
 void ChatLines::tell_events() {
   for (const ClientEvent& event : session_.take_events()) tell(event);
+  if (!unsure_gaps_.empty() && session_.client().wait_settled(0)) tell_unsure_gaps();
 }
 
 void ChatLines::tell(const ClientEvent& event) {
   if (const auto* message = std::get_if<MessageEvent>(&event)) {
-    if (message->appeared) tell_gap_before(message->conversation, *message->entry);
+    if (message->appeared && is_counted(*message->entry)) tell_gap_before(message->conversation, message->entry->seq);
+    if (message->appeared && !is_counted(*message->entry))
+      unsure_gaps_.emplace(message->conversation, message->entry->seq);
     tell_entry(message->appeared ? "message" : "changed", message->conversation, *message->entry);
     if (message->entry->body.cut) (void)session_.client().fetch_body(message->conversation, message->entry->seq);
   } else if (const auto* unread = std::get_if<UnreadEvent>(&event)) {

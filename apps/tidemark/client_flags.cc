@@ -28,7 +28,7 @@ std::string from_environment(const char* name) {
 Result<std::string> mint_token(const ClientFlags& flags) {
   std::vector<std::string> overrides;
   if (!flags.data.empty()) overrides.push_back("data=" + flags.data);
-  TM_ASSIGN(const Config config, load_config(flags.config, environment_of(environ), overrides));
+  TM_ASSIGN(const Config config, load_config(config_path(flags.config), environment_of(environ), overrides));
   const SystemClock clock;
   SystemRandom random;
   TM_ASSIGN(const auto authenticator, Authenticator::open(config.auth, config.data, random, Secrets::need));
@@ -55,7 +55,8 @@ std::string user_of_token(std::string_view token) {
 void ClientFlags::add_to(CLI::App& command, const std::string& user_flags) {
   command.add_option(user_flags, user, "Who you are; the token is made by the keys in --data")->type_name("USER");
   command.add_option("--data", data, "The server's data directory, for its keys [./data]")->type_name("DIR");
-  command.add_option("--config", config, "The server's settings file, if its keys need it")->type_name("FILE");
+  command.add_option("--config", config, "The server's settings file, if its keys need it; also TIDEMARK_CONFIG")
+      ->type_name("FILE");
   command.add_option("--token", token, "A token instead of user and keys; also TIDEMARK_TOKEN")->type_name("TOKEN");
   command.add_option("--url", url, std::string("The server; also TIDEMARK_URL [") + kDefaultUrl + "]")
       ->type_name("URL");
@@ -66,6 +67,18 @@ void ClientFlags::add_admin_to(CLI::App& command) {
   admin = true;
   user = "operator";
   add_to(command, "--operator");
+}
+
+std::string ClientFlags::repeated() const {
+  std::string out;
+  const std::pair<const char*, const std::string&> given[] = {{admin ? "--operator" : "--user", user},
+                                                              {"--data", data},
+                                                              {"--config", config},
+                                                              {"--url", url},
+                                                              {"--ca", ca_file}};
+  for (const auto& [name, value] : given)
+    if (!value.empty()) out.append(" ").append(name).append(" ").append(as_shell_word(value));
+  return out;
 }
 
 Result<Access> ClientFlags::access() const {
@@ -118,6 +131,14 @@ std::int64_t utc_offset_s(std::int64_t time_ms) {
   std::tm parts{};
   if (localtime_r(&seconds, &parts) == nullptr) return 0;
   return parts.tm_gmtoff;
+}
+
+std::string as_shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%+=,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out.append(c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1));
+  return out + "'";
 }
 
 std::string text_of(const std::vector<std::string>& words) {

@@ -34,6 +34,10 @@ struct ClientFlags {
   /// For commands of operators.
   void add_admin_to(CLI::App& command);
 
+  /// The flags as they were given, each with a space in front, to be put behind a command that continues this one. A
+  /// token stays out: it is nothing to show.
+  std::string repeated() const;
+
   /// The token is --token, or made for the user by the keys in --data (./data if it is not given), or TIDEMARK_TOKEN.
   /// Errors say which flag is missing, or that the token is somebody else's than the user named.
   Result<Access> access() const;
@@ -47,6 +51,9 @@ bool stdout_is_coloured();
 int stdout_columns();
 /// Seconds that local time is ahead of UTC at a moment.
 std::int64_t utc_offset_s(std::int64_t time_ms);
+
+/// A word that the shell takes as it is, in quotes where it would not.
+std::string as_shell_word(const std::string& word);
 
 /// The words with a space between, or what stdin brings for a "-".
 std::string text_of(const std::vector<std::string>& words);

@@ -123,7 +123,9 @@ int run_history(const HistoryFlags& flags) {
   for (const v1::HistoryPage& page : pages) {
     for (const v1::Message& message : page.messages()) {
       add_row(table, entry_from(message));
-      if (message.body().has_cut()) remarks += fmt::format("all of it: tidemark body {}\n", message.message_id());
+      if (message.body().has_cut())
+        remarks += fmt::format("all of it: tidemark body {}{}\n", as_shell_word(printable(message.message_id())),
+                               flags.client.repeated());
     }
     remarks += borders(page);
   }
@@ -135,7 +137,8 @@ int run_history(const HistoryFlags& flags) {
   fmt::print("{}", remarks);
   if (!page_token.empty() && !pages.back().messages().empty() && flags.after == 0) {
     const auto& oldest = pages.front().messages(0);
-    fmt::print("more: tidemark history {} --before {}\n", conversation, oldest.seq());
+    fmt::print("more: tidemark history {} --before {}{}{}\n", as_shell_word(conversation), oldest.seq(),
+               flags.limit == 0 ? "" : fmt::format(" --limit {}", flags.limit), flags.client.repeated());
   }
   return 0;
 }

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 namespace tidemark {
 
 void SettingsFlags::add_to(CLI::App& command) {
-  command.add_option("--config", config, "Settings file; tidemark.toml explains every setting")->type_name("FILE");
+  command.add_option("--config", config, "Settings file; also TIDEMARK_CONFIG. tidemark.toml explains every setting")
+      ->type_name("FILE");
   command.add_option("--data", data, "Directory of the store and the keys [data]")->type_name("DIR");
   command.add_option("--set", set, "Override one setting, such as limits.page_max=100; may be repeated")
       ->type_name("NAME=VALUE");
@@ -33,10 +35,15 @@ std::optional<Config> SettingsFlags::load() const {
     overrides.push_back("listen.port=" + listen.substr(colon + 1));
   }
   overrides.insert(overrides.end(), set.begin(), set.end());
-  auto config_read = load_config(config, environment_of(environ), overrides);
+  auto config_read = load_config(config_path(config), environment_of(environ), overrides);
   if (config_read) return std::move(*config_read);
   tell_error(config_read.error());
   return std::nullopt;
+}
+
+std::string config_path(const std::string& given) {
+  const char* named = std::getenv("TIDEMARK_CONFIG");
+  return given.empty() && named != nullptr ? named : given;
 }
 
 void tell_error(const Error& error) {

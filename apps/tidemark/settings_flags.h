@@ -24,6 +24,9 @@ struct SettingsFlags {
   std::optional<Config> load() const;
 };
 
+/// The settings file to read: that of --config, else that of TIDEMARK_CONFIG, else "" for none.
+std::string config_path(const std::string& given);
+
 /// Tells an error on stderr: what is wrong, where, and what to do.
 void tell_error(const Error& error);
 

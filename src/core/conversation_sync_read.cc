@@ -10,12 +10,11 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kKnownMax = 64;
 constexpr std::size_t kTouchesMax = 2'000;  // looked at for one page, on known ranges or not
 
-Result<Intervals> known_of(const ConversationSyncQuery& query) {
-  if (query.known.size() > kKnownMax)
-    return fail(ErrorCode::LIMIT_REACHED, "known", "At most " + std::to_string(kKnownMax) + " ranges.");
+Result<Intervals> known_of(const ConversationSyncQuery& query, const CoreParams& params) {
+  if (query.known.size() > params.known_ranges_max)
+    return fail(ErrorCode::LIMIT_REACHED, "known", "At most " + std::to_string(params.known_ranges_max) + " ranges.");
   for (const Interval& range : query.known)
     if (range.to <= range.after) return fail(ErrorCode::OUT_OF_RANGE, "known", "after must lie below to.");
   return joined(query.known);
@@ -118,7 +117,7 @@ void give_newest(ConversationPage& page, Rows rows, Seq bound, Seq floor) {
 
 Result<ConversationPage> conversation_page(View& view, const CoreParams& params, const ConversationSyncQuery& query) {
   TM_ASSIGN(const std::uint32_t limit, limit_of(query.limit, params.page_default, params.page_max));
-  TM_ASSIGN(const Intervals known, known_of(query));
+  TM_ASSIGN(const Intervals known, known_of(query, params));
   TM_ASSIGN(const UserConversation* row, index_row(view, query.user, query.conversation));
   const Seq head = view.line(query.conversation).seq;
   const Seq last = as_of(*row, head);

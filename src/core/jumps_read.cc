@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kLinesMax = 200;
+constexpr std::size_t kLinesMax = CoreParams{}.jump_lines_max;
 
 Result<LineJumps> jumps_of(View& view, const UserId& user, const HeldLine& held) {
   LineJumps line{held.conversation, false, {}};

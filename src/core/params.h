@@ -67,7 +67,9 @@ struct CoreParams {
   std::uint32_t sync_default = 200;
   std::uint32_t sync_max = 200;
   std::uint32_t recent_max = 50;
-  std::size_t heads_max = 200;  // large groups in one question, and conversations in its answer
+  std::size_t known_ranges_max = 64;  // of one conversation sync
+  std::size_t jump_lines_max = 200;   // conversations in one question after jumps
+  std::size_t heads_max = 200;        // large groups in one question, and conversations in its answer
   std::uint32_t unread_exact_max = 999;
   std::uint32_t hole_above = 1'000;  // a gap of more entries is answered by the newest page and a hole
   std::size_t sync_bytes_default = 262'144;

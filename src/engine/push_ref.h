@@ -19,8 +19,8 @@ struct SharedEntry {
 
 struct PushRef {
   std::shared_ptr<const PushItem> item;  // shared by the user's links and his recent changes; never null
-  std::shared_ptr<SharedEntry> shared;  // null: only the receiver's state changed
-  std::size_t size_bytes = 0;           // about what it takes on the wire
+  std::shared_ptr<SharedEntry> shared;   // null: only the receiver's state changed
+  std::size_t size_bytes = 0;            // about what it takes on the wire
 };
 
 }  // namespace tidemark

@@ -91,6 +91,10 @@ std::string explained_config() {
       "is not here is refused.");
   out += "#\n";
   append_comment(out,
+                 "A file of settings is read only when it is named: --config tidemark.toml, or in the environment "
+                 "TIDEMARK_CONFIG=tidemark.toml. This one is not read by itself.");
+  out += "#\n";
+  append_comment(out,
                  "What the environment says counts more than this file (TIDEMARK_LISTEN_PORT=7701 for port under "
                  "[listen]), and what the command line says counts most. Changes take effect at the next start. Files "
                  "are looked for from the directory where the server is started. Sizes are in bytes, times in the unit "

@@ -198,6 +198,14 @@ HttpAnswer HttpApi::refusal(const Error& error, std::string allow) {
   return answer;
 }
 
+HttpAnswer HttpApi::upgrade_required(const Error& error) {
+  HttpAnswer answer = refusal(error);
+  answer.status = 426;
+  answer.headers.emplace_back("Sec-WebSocket-Version", "13");
+  answer.headers.emplace_back("Upgrade", "websocket");
+  return answer;
+}
+
 std::string_view HttpApi::bearer_of(const HttpRequest& request) {
   const std::string_view value = request.headers.get("Authorization").value_or(std::string_view());
   constexpr std::string_view kScheme = "bearer ";
@@ -224,6 +232,9 @@ Result<Caller> HttpApi::caller_of(const HttpRequest& request, bool admin) const 
 }
 
 void HttpApi::handle(const HttpRequest& request, std::move_only_function<void(HttpAnswer)> answer) {
+  // Whoever looks for the WebSocket with curl or through a proxy that drops the upgrade has found it all the same.
+  if (request.path == kWebSocketPath)
+    return answer(upgrade_required({ErrorCode::MALFORMED, "Upgrade", "This is the WebSocket; ask for an upgrade."}));
   const auto matched = match_route(request.method == "HEAD" ? "GET" : request.method, request.segments);
   if (!matched) return answer(refusal(matched.error().error, matched.error().allow));
   const Route& route = **matched;

@@ -4,12 +4,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "gateway/auth.h"
 #include "gateway/service.h"
 #include "wire/http_parser.h"
 
 namespace tidemark {
+
+inline constexpr std::string_view kWebSocketPath = "/v1/ws";
 
 /// The body of a refused request.
 std::string error_body(const Error& error);
@@ -35,6 +38,8 @@ class HttpApi {
 
   void handle(const HttpRequest& request, std::move_only_function<void(HttpAnswer)> answer);
   static HttpAnswer refusal(const Error& error, std::string allow = {});
+  /// A refusal with status 426, which says what to upgrade to.
+  static HttpAnswer upgrade_required(const Error& error);
   /// The token of an Authorization header, "" when there is none.
   static std::string_view bearer_of(const HttpRequest& request);
 

@@ -1,6 +1,8 @@
 // Every limit on what comes from outside, and the numbers that the design fixes as defaults, in one place. Each line
 // says what it bounds and, behind "->", the error code that answers whoever goes beyond it. The settings `limits.*` of
-// tidemark.toml are these members by the same names; their ranges and sentences are in config_settings.cc.
+// tidemark.toml are these members by the same names; their ranges and sentences are in config_settings.cc. Core and
+// wire cannot look here: what they keep to by themselves stands here too, and settings.cc refuses to compile when the
+// core means another number.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,22 @@ struct Limits {
   static constexpr std::int64_t idempotency_key_bytes_max = 64;  // an Idempotency-Key -> MALFORMED
   static constexpr std::int64_t body_type_bytes_max = 32;        // the type of a body -> OUT_OF_RANGE
   static constexpr std::int64_t token_bytes_max = 8'192;         // a token -> BAD_TOKEN
+  static constexpr std::int64_t app_version_bytes_max = 64;      // an app_version -> MALFORMED
+  static constexpr std::int64_t platform_bytes_max = 32;         // a platform -> MALFORMED
+  static constexpr std::int64_t device_name_bytes_max = 64;      // the name of a device -> MALFORMED
+  static constexpr std::int64_t push_token_bytes_max = 1'024;    // a push_token -> MALFORMED
+  static constexpr std::int64_t http_fields_max = 100;           // header fields of a request -> TOO_LARGE
+  static constexpr std::int64_t known_ranges_max = 64;           // ranges a device says it knows -> LIMIT_REACHED
+  static constexpr std::int64_t jump_lines_max = 200;            // conversations asked about at once -> LIMIT_REACHED
+  static constexpr std::int64_t heads_max = 200;                 // large groups in one question -> LIMIT_REACHED
+  static constexpr std::int64_t focus_max = 8;                   // conversations open on a device -> LIMIT_REACHED
+  static constexpr std::int64_t delete_ranges_max = 200;         // ranges of one deletion -> LIMIT_REACHED
+  static constexpr std::int64_t reaction_bytes_max = 64;         // a reaction -> OUT_OF_RANGE
+  static constexpr std::int64_t setting_name_bytes_max = 64;     // the name of a setting -> OUT_OF_RANGE
+  static constexpr std::int64_t bulk_users_max = 1'000;          // users registered at once -> LIMIT_REACHED
+  static constexpr std::int64_t bulk_groups_max = 100;           // groups made at once -> LIMIT_REACHED
+  static constexpr std::int64_t import_max = 1'000;              // messages imported at once -> LIMIT_REACHED
+  static constexpr std::int64_t ephemeral_type_bytes_max = 32;   // the type of an ephemeral -> MALFORMED
   static constexpr std::int64_t ephemeral_bytes_max = 2'048;     // payload of an ephemeral -> TOO_LARGE
   static constexpr std::int64_t ephemeral_ms_max = 10'000;       // its lifetime -> OUT_OF_RANGE
   static constexpr std::int64_t mutations_kept = 64;             // outcomes kept by install -> MUTATION_EXPIRED

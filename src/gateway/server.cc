@@ -39,6 +39,10 @@ using boost::system::error_code;
 constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr auto kTick = std::chrono::seconds(1);
 
+std::string shown_address(const std::string& host, std::int64_t port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
 std::vector<HttpHeaderView> header_views(const HttpAnswer& answer) {
   std::vector<HttpHeaderView> views;
   for (const auto& [name, value] : answer.headers) views.emplace_back(name, value);
@@ -187,11 +191,13 @@ Result<void> Server::Impl::listen() {
   if (!failed) acceptor.bind(endpoint, failed);
   if (!failed) acceptor.listen(1'024, failed);
   if (!failed) return {};
-  const std::string place = host + ":" + std::to_string(config.listen.port);
-  if (failed == asio::error::address_in_use)
-    return fail(
-        ErrorCode::RETRY_LATER, "listen",
-        place + " is taken by another program; stop it, or choose another port with --listen " + host + ":7701.");
+  const std::string place = shown_address(host, config.listen.port);
+  if (failed == asio::error::address_in_use) {
+    const std::int64_t other = config.listen.port < 65'535 ? config.listen.port + 1 : config.listen.port - 1;
+    return fail(ErrorCode::RETRY_LATER, "listen",
+                place + " is taken by another program; stop it, or choose another port with --listen " +
+                    shown_address(host, other) + ".");
+  }
   return fail(ErrorCode::RETRY_LATER, "listen", "Cannot listen on " + place + ": " + failed.message() + ".");
 }
 
@@ -294,7 +300,8 @@ void Server::Impl::accepted(tcp::socket socket) {
   ++same;
   const HttpLimits http{static_cast<std::uint32_t>(config.limits.http_header_bytes_max),
                         static_cast<std::uint32_t>(config.limits.http_target_bytes_max),
-                        static_cast<std::uint64_t>(config.limits.http_body_bytes_max)};
+                        static_cast<std::uint64_t>(config.limits.http_body_bytes_max),
+                        static_cast<std::uint32_t>(Limits::http_fields_max)};
   auto filter = tls ? std::make_unique<TlsFilter>(*tls) : nullptr;
   const auto made =
       std::make_shared<Connection>(next_id++, std::move(socket), address.to_string(), *this, http, std::move(filter));
@@ -332,18 +339,13 @@ std::unique_ptr<WsLink> Server::Impl::on_upgrade(const std::shared_ptr<Connectio
     respond(*connection, answer);
     return nullptr;
   };
-  if (request.path != "/v1/ws")
+  if (request.path != kWebSocketPath)
     return refuse(HttpApi::refusal({ErrorCode::NOT_FOUND, "", "The WebSocket is at /v1/ws."}));
   const std::array protocols{subprotocol_of(Dialect::binary), subprotocol_of(Dialect::json)};
   const auto accept = accept_upgrade(request, protocols);
   if (!accept) {
-    HttpAnswer answer = HttpApi::refusal(accept.error());
-    if (accept.error().field == kWebSocketVersionField) {
-      answer.status = 426;
-      answer.headers.emplace_back("Sec-WebSocket-Version", "13");
-      answer.headers.emplace_back("Upgrade", "websocket");
-    }
-    return refuse(answer);
+    const bool other_version = accept.error().field == kWebSocketVersionField;
+    return refuse(other_version ? HttpApi::upgrade_required(accept.error()) : HttpApi::refusal(accept.error()));
   }
   ++metrics.http_answers[101];
   connection->send(accept->response);

@@ -533,9 +533,9 @@ void Service::heads(const Caller& caller, const pb::ClientFrame& request, Answer
   if (request.has_focus()) {
     if (caller.link == 0)
       return answer(fail(ErrorCode::MALFORMED, "operation", "Only a link can have something open."));
-    if (static_cast<std::size_t>(request.focus().conversation_ids_size()) > kFocusMax)
-      return answer(
-          fail(ErrorCode::LIMIT_REACHED, "conversation_ids", "At most " + std::to_string(kFocusMax) + " at a time."));
+    if (request.focus().conversation_ids_size() > Limits::focus_max)
+      return answer(fail(ErrorCode::LIMIT_REACHED, "conversation_ids",
+                         "At most " + std::to_string(Limits::focus_max) + " at a time."));
     query.only = true;
     for (const std::string& id : request.focus().conversation_ids()) {
       query.known.push_back({ConversationId(id), Seq()});

@@ -47,9 +47,6 @@ struct Caller {
 /// The session that a call belongs to; an administrator's belong to none.
 Session session_of(const Caller& caller);
 
-/// How many conversations a device can have open.
-inline constexpr std::size_t kFocusMax = 8;
-
 /// An answer, or the refusal. The frame's id is not set.
 using Answer = std::move_only_function<void(Result<std::unique_ptr<pb::ServerFrame>>)>;
 using Task = std::move_only_function<void()>;

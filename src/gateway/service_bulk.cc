@@ -1,4 +1,5 @@
 // What backends do in bulk: users with their levels, groups, conversations from elsewhere.
+#include "gateway/limits.h"
 #include "gateway/service.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
@@ -6,8 +7,9 @@
 namespace tidemark {
 namespace {
 
-constexpr int kUsersMax = 1'000;
-constexpr int kGroupsMax = 100;
+std::string at_most(std::int64_t number) {
+  return "At most " + std::to_string(number) + ".";
+}
 
 /// Answered when each of its parts is. Network thread.
 struct Bulk {
@@ -35,7 +37,8 @@ struct Bulk {
 void Service::put_users(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   const auto& users = request.put_users().users();
   if (users.empty()) return answer(fail(ErrorCode::MALFORMED, "users", "Name at least one user."));
-  if (users.size() > kUsersMax) return answer(fail(ErrorCode::LIMIT_REACHED, "users", "At most 1000."));
+  if (users.size() > Limits::bulk_users_max)
+    return answer(fail(ErrorCode::LIMIT_REACHED, "users", at_most(Limits::bulk_users_max)));
   const auto bulk = std::make_shared<Bulk>(users.size(), std::move(answer));
   for (int i = 0; i < users.size(); ++i) {
     pb::ClientFrame one;
@@ -47,7 +50,8 @@ void Service::put_users(const Caller& caller, const pb::ClientFrame& request, An
 void Service::create_groups(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   const auto& groups = request.create_groups().groups();
   if (groups.empty()) return answer(fail(ErrorCode::MALFORMED, "groups", "Name at least one group."));
-  if (groups.size() > kGroupsMax) return answer(fail(ErrorCode::LIMIT_REACHED, "groups", "At most 100."));
+  if (groups.size() > Limits::bulk_groups_max)
+    return answer(fail(ErrorCode::LIMIT_REACHED, "groups", at_most(Limits::bulk_groups_max)));
   // Some of them may be made and others not: whoever asks again needs to be known again.
   for (const pb::CreateGroupRequest& each : groups)
     if (each.idempotency_key().empty())

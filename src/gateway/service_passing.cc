@@ -14,8 +14,6 @@ namespace {
 
 using Frame = std::unique_ptr<pb::ServerFrame>;
 
-constexpr std::size_t kTypeBytesMax = 32;
-
 /// As the store has them, in the order asked; `known` says who may be watched.
 struct Asked {
   std::vector<PresenceState> states;
@@ -38,7 +36,7 @@ Result<std::vector<UserId>> users_of(const pb::PresenceRequest& request, std::si
 Result<Ephemeral> ephemeral_from(const Caller& caller, const pb::EphemeralRequest& request, std::int64_t now_ms) {
   if (request.to().empty() == request.conversation_id().empty())
     return fail(ErrorCode::MALFORMED, "to", "Give either to or conversation_id.");
-  TM_TRY(check_name(request.type(), kTypeBytesMax, "type"));
+  TM_TRY(check_name(request.type(), Limits::ephemeral_type_bytes_max, "type"));
   if (request.payload().size() > static_cast<std::size_t>(Limits::ephemeral_bytes_max))
     return fail(ErrorCode::TOO_LARGE, "payload", "At most 2048 bytes.");
   if (request.lifetime_ms() > Limits::ephemeral_ms_max)

@@ -10,6 +10,13 @@ std::size_t size(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
+// What the core keeps to by itself, as limits.h tells it.
+constexpr CoreParams kCore{};
+static_assert(kCore.known_ranges_max == Limits::known_ranges_max && kCore.jump_lines_max == Limits::jump_lines_max &&
+              kCore.heads_max == Limits::heads_max && kCore.delete_ranges_max == Limits::delete_ranges_max &&
+              kCore.reaction_bytes_max == Limits::reaction_bytes_max && kCore.import_max == Limits::import_max &&
+              kCore.setting_name_bytes_max == Limits::setting_name_bytes_max);
+
 CoreParams core_params(const Config& config) {
   const Limits& limits = config.limits;
   CoreParams params;

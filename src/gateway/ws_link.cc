@@ -206,7 +206,7 @@ void WsLink::start(std::unique_ptr<pb::ClientFrame> frame) {
     // From here on entries are pushed; the answer is read after that and tells what they may have missed.
     std::vector<ConversationId> open;
     for (const std::string& id : frame->focus().conversation_ids()) open.emplace_back(id);
-    if (open.size() <= kFocusMax) links_.delivery().focus(id_, std::move(open));
+    if (open.size() <= static_cast<std::size_t>(Limits::focus_max)) links_.delivery().focus(id_, std::move(open));
   }
   const pb::ClientFrame& request = *frame;
   links_.service().call(caller_, request,

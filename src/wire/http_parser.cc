@@ -14,7 +14,6 @@ namespace http = boost::beast::http;
 using BeastView = boost::beast::string_view;
 using BeastError = boost::beast::error_code;
 
-constexpr std::size_t kMaxFields = 100;
 constexpr std::uint32_t kEndOfHeaderBytes = 4;  // not counted by the limit, but seen by Beast with the rest
 
 std::string_view view(BeastView text) {
@@ -29,7 +28,7 @@ HttpRefusal too_large(std::string field, std::string detail, int status) {
 }
 HttpRefusal header_too_large(const HttpLimits& limits) {
   return too_large("header",
-                   "at most " + std::to_string(limits.header_bytes) + " bytes and " + std::to_string(kMaxFields) +
+                   "at most " + std::to_string(limits.header_bytes) + " bytes and " + std::to_string(limits.fields) +
                        " fields of header",
                    431);
 }
@@ -106,7 +105,7 @@ class Grammar : public http::basic_parser<IsRequest> {
     if (header_done_) return;
     count_header(name.size() + value.size() + 4, ec);
     if (ec) return;
-    if (headers_.all().size() >= kMaxFields) return stop(ec, header_too_large(limits_));
+    if (headers_.all().size() >= limits_.fields) return stop(ec, header_too_large(limits_));
     // Two bodies in the eyes of two readers is how requests are smuggled: only the plain forms are taken.
     if (equal_ignoring_case(view(name), "Transfer-Encoding") && !equal_ignoring_case(view(value), "chunked"))
       return stop(ec, malformed("Transfer-Encoding", "only chunked is understood", 501));

@@ -57,6 +57,7 @@ struct HttpLimits {
   std::uint32_t header_bytes = 16 * 1024;  // start line and header fields together
   std::uint32_t target_bytes = 8 * 1024;
   std::uint64_t body_bytes = 1024 * 1024;
+  std::uint32_t fields = 100;  // of a header, and of a trailer
 };
 
 /// A request that cannot be served. The connection must be closed after the answer: where the next request begins is

@@ -328,6 +328,8 @@ void write_operation(ApiWriter& out, const Route& route) {
   if (route.auth != RouteAuth::none) {
     for (int status : error_statuses())
       out.key(fmt::to_string(status)).ref("responses", fmt::format("Error{}", status));
+  } else if (route.failing_status != 0) {
+    out.key(fmt::to_string(route.failing_status)).ref("responses", fmt::format("Error{}", route.failing_status));
   }
   out.close('}').close('}');
 }

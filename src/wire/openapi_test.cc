@@ -69,6 +69,13 @@ TEST_F(Openapi, EveryReferenceResolves) {
   for (const std::string& ref : refs) EXPECT_TRUE(has(ref.substr(1))) << ref;
 }
 
+TEST_F(Openapi, SaysThatAServerMayNotBeReady) {
+  const std::string responses = "/paths/~1readyz/get/responses";
+  EXPECT_EQ(at(responses + "/503/$ref").get_string().value(), "#/components/responses/Error503");
+  EXPECT_EQ(at(responses).get_object().size(), 2u);
+  EXPECT_EQ(at("/paths/~1healthz/get/responses").get_object().size(), 1u);
+}
+
 TEST_F(Openapi, HoldsEveryRouteWithItsAnswersAndParameters) {
   for (const Route& route : routes()) {
     const std::string place = "/paths/" + escaped(route.path) + "/" + lower(route.method);

@@ -119,6 +119,7 @@ struct Route {
   std::string_view response;  // message of the schema, "": see response_type
   std::string_view response_type = "application/json";
   int success_status = 200;
+  int failing_status = 0;   // of an operation without authentication, the only one; 0: it cannot fail
   int repeated_status = 0;  // when the answer is that of an earlier, equal request; 0: as success_status
   bool takes_body = false;
   bool takes_idempotency_key = false;
