@@ -25,7 +25,7 @@ std::size_t size_of(const Entry* entry) {
 
 /// For the planted fault alone.
 void keep_last(std::vector<PushRef>& pending, std::size_t& bytes) {
-  auto item = std::make_shared<PushItem>(*pending.back().item);
+  auto item = share(*pending.back().item);
   item->index_after = pending.front().item->index_after;
   pending.back().item = std::move(item);
   pending.erase(pending.begin(), pending.end() - 1);
@@ -47,7 +47,7 @@ std::shared_ptr<const Entry> blank_of(const Entry& entry, const std::shared_ptr<
 /// All who share an entry share what takes its place.
 void erase_from(PushRef& ref, const std::shared_ptr<const Entry>& dead, Blanks& blanks) {
   const auto change = [&ref](auto part, auto value) {
-    auto item = std::make_shared<PushItem>(*ref.item);
+    auto item = share(*ref.item);
     (*item).*part = std::move(value);
     ref.item = std::move(item);
   };
@@ -129,10 +129,9 @@ void Delivery::publish(const std::vector<Notice>& notices, std::int64_t now_ms) 
       PushRef ref;
       // A push may end in the middle of a round: whole gaps are bounded by the round before.
       const bool own = notice.entry && notice.entry->sender == receiver.user;
-      ref.item = std::make_shared<const PushItem>(
-          PushItem{receiver.after, receiver.to, notice.round - 1, receiver.sort_time, receiver.mentioned,
-                   own ? notice.entry->client_msg_id : std::string(), receiver.summary, receiver.objects,
-                   notice.conversation, entry});
+      ref.item = share(PushItem{receiver.after, receiver.to, notice.round - 1, receiver.sort_time, receiver.mentioned,
+                                own ? notice.entry->client_msg_id : std::string(), receiver.summary, receiver.objects,
+                                notice.conversation, entry});
       ref.shared = shared;
       ref.size_bytes = size_of(entry.get());
       User& user = *found->second;
@@ -272,10 +271,10 @@ void Delivery::tell_open(const Notice& notice, const std::shared_ptr<SharedEntry
   others.size_bytes = size_of(shared->entry.get());
   PushRef own = others;
   item.mentioned = notice.entry->mention_all;
-  others.item = std::make_shared<const PushItem>(item);
+  others.item = share(item);
   item.mentioned = false;
   item.client_msg_id = notice.entry->client_msg_id;
-  own.item = std::make_shared<const PushItem>(std::move(item));
+  own.item = share(std::move(item));
   for (Session* session : told_besides(notice)) {
     const bool sends = session->user->id == notice.entry->sender;
     if (sends) note_holder(*session->user, notice.conversation);

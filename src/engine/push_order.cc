@@ -20,7 +20,7 @@ bool has_index(const PushRef& ref) {
 
 PushRef entry_part(PushRef ref) {
   if (!has_index(ref)) return ref;
-  auto item = std::make_shared<PushItem>(*ref.item);
+  auto item = share(*ref.item);
   item->index_after = item->index_to = Mark();
   item->summary = nullptr;
   item->objects = nullptr;
@@ -92,7 +92,7 @@ class Taker {
 }  // namespace
 
 PushRef index_part(PushRef ref) {
-  auto item = std::make_shared<PushItem>(*ref.item);
+  auto item = share(*ref.item);
   item->told = ref.shared->entry->seq;
   item->entry = nullptr;
   item->part = ItemPart::index;

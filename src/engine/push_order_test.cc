@@ -30,7 +30,7 @@ class Waiting {
     item.conversation = ConversationId(conversation);
     item.summary = std::make_shared<const Change>();
     give_mark(item);
-    refs.push_back({std::make_shared<const PushItem>(std::move(item)), nullptr, 100});
+    refs.push_back({share(std::move(item)), nullptr, 100});
     return *this;
   }
   std::vector<PushRef> refs;
@@ -45,7 +45,7 @@ class Waiting {
     item.entry = entry;
     if (indexed) give_mark(item);
     auto shared = std::make_shared<SharedEntry>(SharedEntry{item.conversation, entry, {}});
-    refs.push_back({std::make_shared<const PushItem>(std::move(item)), std::move(shared), bytes});
+    refs.push_back({share(std::move(item)), std::move(shared), bytes});
     return *this;
   }
   void give_mark(PushItem& item) {

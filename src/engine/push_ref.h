@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/results.h"
 
@@ -17,10 +19,26 @@ struct SharedEntry {
   std::array<std::string, 2> encoded;
 };
 
+/// What a receiver's own fields are in a dialect: what stands before the shared bytes, and behind them.
+struct EncodedHeader {
+  std::string front;
+  std::string back;
+};
+
+/// What the links of a user and his recent changes share, with room for its encoded form (filled by the gateway).
+struct SharedItem : PushItem {
+  std::array<std::optional<EncodedHeader>, 2> headers;
+};
+inline std::shared_ptr<SharedItem> share(PushItem item) {
+  auto shared = std::make_shared<SharedItem>();
+  static_cast<PushItem&>(*shared) = std::move(item);
+  return shared;
+}
+
 struct PushRef {
-  std::shared_ptr<const PushItem> item;  // shared by the user's links and his recent changes; never null
-  std::shared_ptr<SharedEntry> shared;   // null: only the receiver's state changed
-  std::size_t size_bytes = 0;            // about what it takes on the wire
+  std::shared_ptr<SharedItem> item;     // never null
+  std::shared_ptr<SharedEntry> shared;  // null: only the receiver's state changed
+  std::size_t size_bytes = 0;           // about what it takes on the wire
 };
 
 }  // namespace tidemark

@@ -311,19 +311,24 @@ void WsLink::tell_ephemeral(const Ephemeral& ephemeral) {
 }
 
 void WsLink::push(std::span<const PushRef> items) {
-  std::vector<pb::PushItem> headers(items.size());
   std::vector<PushPart> parts;
   parts.reserve(items.size());
-  std::deque<std::string> places;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    header_to_pb(*items[i].item, headers[i]);
+  std::list<std::string> places;
+  const auto dialect = static_cast<std::size_t>(dialect_);
+  for (const PushRef& each : items) {
+    SharedItem& item = *each.item;
+    if (!item.headers[dialect]) {
+      pb::PushItem made;
+      header_to_pb(item, made);
+      PushHeader header = encode_push_header(dialect_, made);
+      item.headers[dialect] = {std::move(header.front), std::move(header.back)};
+    }
     std::string_view shared;
-    if (items[i].item->part == ItemPart::index) {
-      const std::uint64_t seq = items[i].item->told.value;
-      shared =
-          places.emplace_back(encode_shared_entry(dialect_, items[i].item->conversation.value, seq - 1, seq, nullptr));
-    } else if (SharedEntry* entry = items[i].shared.get()) {
-      std::string& encoded = entry->encoded[static_cast<std::size_t>(dialect_)];
+    if (item.part == ItemPart::index) {
+      const std::uint64_t seq = item.told.value;
+      shared = places.emplace_back(encode_shared_entry(dialect_, item.conversation.value, seq - 1, seq, nullptr));
+    } else if (SharedEntry* entry = each.shared.get()) {
+      std::string& encoded = entry->encoded[dialect];
       if (encoded.empty()) {
         pb::Message message;
         to_pb(*entry->entry, entry->conversation, message);
@@ -333,7 +338,7 @@ void WsLink::push(std::span<const PushRef> items) {
       }
       shared = encoded;
     }
-    parts.push_back({headers[i], shared});
+    parts.push_back({item.headers[dialect]->front, shared, item.headers[dialect]->back});
   }
   std::string payload;
   append_push_frame(dialect_, parts, payload);

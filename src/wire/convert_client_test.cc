@@ -162,7 +162,8 @@ TEST_P(ConvertClient, APushItemKeepsItsIntervalsAndItsEcho) {
   pb::Message entry;
   to_pb(sample_entry(), ConversationId("1001_1002"), entry);
   const std::string shared = encode_shared_entry(GetParam(), "1001_1002", 6, 7, &entry);
-  const PushPart parts[] = {{header, shared}};
+  const PushHeader own = encode_push_header(GetParam(), header);
+  const PushPart parts[] = {{own.front, shared, own.back}};
   std::string bytes;
   append_push_frame(GetParam(), parts, bytes);
   const auto decoded = decode_server_frame(GetParam(), bytes);

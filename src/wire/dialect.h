@@ -46,11 +46,19 @@ void encode_client_frame(Dialect dialect, const pb::ClientFrame& frame, std::str
 std::string encode_shared_entry(Dialect dialect, std::string_view conversation_id, std::uint64_t after,
                                 std::uint64_t to, const pb::Message* entry);
 
-/// One item of a push: the receiver's own fields (but 8 to 11, which must be unset) and shared bytes of the same
-/// dialect, or "" when only the user's own state changed.
+/// A receiver's own fields of a PushItem (all but 8 to 11, which must be unset), encoded once per dialect: what stands
+/// before the shared bytes, and what behind them.
+struct PushHeader {
+  std::string front;
+  std::string back;
+};
+PushHeader encode_push_header(Dialect dialect, const pb::PushItem& header);
+
+/// One item of a push, all of it in the frame's dialect; `shared` is "" when only the user's own state changed.
 struct PushPart {
-  const pb::PushItem& header;
+  std::string_view front;
   std::string_view shared;
+  std::string_view back;
 };
 
 /// Appends a whole ServerFrame{push{items}}: the bytes that encode_server_frame would give for the same items.

@@ -2,8 +2,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
-#include <vector>
-
 #include "base/check.h"
 #include "tidemark.pb.h"
 #include "wire/dialect.h"
@@ -48,42 +46,43 @@ void append_head(std::uint32_t tag, std::size_t content, std::string& out) {
 constexpr int kFirstTailField = pb::PushItem::kObjectsFieldNumber;
 constexpr int kLastTailField = pb::PushItem::kPartFieldNumber;
 
-/// The item's own fields behind the shared ones.
-pb::PushItem tail_of(const pb::PushItem& header) {
-  pb::PushItem tail;
-  *tail.mutable_objects() = header.objects();
-  tail.set_part(header.part());
-  return tail;
+PushHeader encode_binary_header(const pb::PushItem& header) {
+  PushHeader made;
+  if (header.objects().empty() && header.part() == pb::ITEM_PART_WHOLE) {
+    TM_CHECK(header.AppendPartialToString(&made.front), "a push header of more than 2 GiB was made");
+    return made;
+  }
+  pb::PushItem front = header;
+  front.clear_objects();
+  front.clear_part();
+  front.AppendPartialToString(&made.front);
+  pb::PushItem back;
+  *back.mutable_objects() = header.objects();
+  back.set_part(header.part());
+  back.AppendPartialToString(&made.back);
+  return made;
 }
 
-void append_item(const PushPart& part, std::string& out) {
-  if (part.header.objects().empty() && part.header.part() == pb::ITEM_PART_WHOLE) {
-    TM_CHECK(part.header.AppendPartialToString(&out), "a push header of more than 2 GiB was made");
-    out += part.shared;
-    return;
-  }
-  pb::PushItem head = part.header;
-  head.clear_objects();
-  head.clear_part();
-  head.AppendPartialToString(&out);
-  out += part.shared;
-  tail_of(part.header).AppendPartialToString(&out);
+PushHeader encode_json_header(const pb::PushItem& header) {
+  PushHeader made;
+  write_json_fields(header, kFirstHeaderField, kLastHeaderField, made.front);
+  write_json_fields(header, kFirstTailField, kLastTailField, made.back);
+  return made;
+}
+
+std::size_t size_of(const PushPart& part) {
+  return part.front.size() + part.shared.size() + part.back.size();
 }
 
 void append_binary_push(std::span<const PushPart> parts, std::string& out) {
   constexpr std::uint32_t kItemTag = tag_of(pb::Push::kItemsFieldNumber);
-  std::vector<std::size_t> sizes;
-  sizes.reserve(parts.size());
   std::size_t all = 0;
-  for (const PushPart& part : parts) {
-    sizes.push_back(part.header.ByteSizeLong() + part.shared.size());
-    all += field_size(kItemTag, sizes.back());
-  }
+  for (const PushPart& part : parts) all += field_size(kItemTag, size_of(part));
   out.reserve(out.size() + all + 16);
   append_head(tag_of(pb::ServerFrame::kPushFieldNumber), all, out);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    append_head(kItemTag, sizes[i], out);
-    append_item(parts[i], out);
+  for (const PushPart& part : parts) {
+    append_head(kItemTag, size_of(part), out);
+    out.append(part.front).append(part.shared).append(part.back);
   }
 }
 
@@ -110,12 +109,9 @@ void append_json_push(std::span<const PushPart> parts, std::string& out) {
   for (const PushPart& part : parts) {
     out += comma ? ",{" : "{";
     comma = true;
-    write_json_fields(part.header, kFirstHeaderField, kLastHeaderField, out);
-    out += ',';
-    out += part.shared.empty() ? std::string_view(nothing_shared) : part.shared;
-    out += ',';
-    write_json_fields(part.header, kFirstTailField, kLastTailField, out);
-    out += '}';
+    out.append(part.front) += ',';
+    out.append(part.shared.empty() ? std::string_view(nothing_shared) : part.shared) += ',';
+    out.append(part.back) += '}';
   }
   out += "]}}";
 }
@@ -139,11 +135,13 @@ std::string encode_shared_entry(Dialect dialect, std::string_view conversation_i
   return out;
 }
 
+PushHeader encode_push_header(Dialect dialect, const pb::PushItem& header) {
+  TM_CHECK(header.conversation_id().empty() && header.after() == 0 && header.to() == 0 && !header.has_entry(),
+           "a push header holds fields of the shared part");
+  return dialect == Dialect::json ? encode_json_header(header) : encode_binary_header(header);
+}
+
 void append_push_frame(Dialect dialect, std::span<const PushPart> parts, std::string& out) {
-  for (const PushPart& part : parts)
-    TM_CHECK(part.header.conversation_id().empty() && part.header.after() == 0 && part.header.to() == 0 &&
-                 !part.header.has_entry(),
-             "a push header holds fields of the shared part");
   if (dialect == Dialect::json)
     append_json_push(parts, out);
   else

@@ -236,8 +236,11 @@ RC_GTEST_PROP(Dialect, PushesPutTogetherFromPartsEqualThoseEncodedWhole, (std::u
       *item.mutable_entry() = entry;
       shared.back() = encode_shared_entry(dialect, conversation, item.after(), item.to(), &entry);
     }
+    std::vector<PushHeader> encoded_headers;
+    for (const v1::PushItem& header : headers) encoded_headers.push_back(encode_push_header(dialect, header));
     std::vector<PushPart> parts;
-    for (std::size_t i = 0; i < headers.size(); ++i) parts.push_back({headers[i], shared[i]});
+    for (std::size_t i = 0; i < headers.size(); ++i)
+      parts.push_back({encoded_headers[i].front, shared[i], encoded_headers[i].back});
     std::string out = "before";
     append_push_frame(dialect, parts, out);
     RC_ASSERT(out == "before" + encoded(dialect, whole));
