@@ -40,13 +40,20 @@ bool saw(const Sight& sight, const Entry& change) {
 Expected expected_of(const LogBook::Log& log, const Sight& sight, const OwnState& own, const UserId& user) {
   Expected expected;
   expected.head = sight.member() ? log.rbegin()->first : sight.spans.back().leave;
+  Seq changed;  // the last change of any row
   for (const auto& [seq, entry] : log) {
     if (entry.countable() && entry.sender == user) ++expected.own;
     if (entry.countable() && seq <= expected.head) expected.top = seq;
+    // Who comes back asks for all that has changed meanwhile.
+    if (seq != sight.spans.front().join && std::ranges::find(sight.spans, seq, &Sight::Span::join) != sight.spans.end())
+      expected.touch = expected.surely = std::max(expected.surely, changed);
     if (!entry.target) continue;
+    changed = seq;
     const bool in = was_in(sight, seq);
+    // Who has left is told of no reaction; the row of a large group that has ended follows the log as it is.
+    const bool told = in || entry.kind != EntryKind::reaction;
     if (in || saw(sight, entry)) expected.touch = seq;
-    if (in || (saw(sight, entry) && !own.hides(entry.target))) expected.surely = seq;
+    if (in || (told && saw(sight, entry) && !own.hides(entry.target))) expected.surely = seq;
   }
   return expected;
 }

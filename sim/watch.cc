@@ -480,7 +480,7 @@ void JudgedWorld::run_bot(const UserId& user) {
         taken.emplace_back(change.conversation, entry.seq);
         if (gone_.find_in(entry.body.text)) throw Violation("I11", "a bot gets a text that was taken back");
       }
-    if (page->resume_conversation.empty()) {
+    if (page->complete()) {
       bot_cursors_[user] = page->next;
       break;
     }
@@ -488,6 +488,7 @@ void JudgedWorld::run_bot(const UserId& user) {
     query->p0_round = page->p0_round;
     query->resume_conversation = page->resume_conversation;
     query->resume_after = page->resume_after;
+    query->resume_objects = page->resume_objects;
   }
   run_.hit(Counter::bot_runs);
   run_.ask(Judge::I11, taken.size());

@@ -57,6 +57,25 @@ TEST_F(BackendApi, TheSystemSpeaksToAGroupWithoutASender) {
   EXPECT_EQ(error_code(http_.post("/v1/messages", server_.token("1"), body)), "FORBIDDEN");
 }
 
+TEST_F(BackendApi, WhoSendsAsAUserIsBoundByBlocksAndTheSystemIsNot) {
+  const auto as_1 = [&](const std::string& id) {
+    return admin("/v1/admin/messages",
+                 R"({"sender":"1","to":"2","client_msg_id":")" + id + R"(","body":{"text":"hi"}})");
+  };
+  ASSERT_EQ(as_1("first").status, 201);
+  ASSERT_EQ(http_.call("PUT", "/v1/blocked/1", server_.token("2")).status, 200);
+  const HttpResponse refused = as_1("second");
+  EXPECT_EQ(error_code(refused), "BLOCKED");
+  EXPECT_EQ(error_field(refused), "to");
+  EXPECT_EQ(as_1("first").status, 200) << "what was taken before is answered as it was";
+  const HttpResponse by_system = admin(
+      "/v1/admin/messages", R"({"system":true,"conversation_id":"1_2","client_msg_id":"s","body":{"text":"soon"}})");
+  EXPECT_EQ(by_system.status, 201) << by_system.body;
+  EXPECT_EQ(history("2", "1_2").size(), 2u);
+  ASSERT_EQ(http_.call("DELETE", "/v1/blocked/1", server_.token("2")).status, 200);
+  EXPECT_EQ(as_1("second").status, 201) << "the id was not used up";
+}
+
 TEST_F(BackendApi, UsersAndGroupsComeInBulkAndEachIsAnsweredForItself) {
   const auto users = parsed<pb::BulkAnswer>(
       admin("/v1/admin/users", R"({"users":[{"user":"1","level":"vip"},{"user":"2","level":"king"},{"user":"3"}]})"));

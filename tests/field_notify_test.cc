@@ -33,6 +33,21 @@ class NotifyFaults : public ::testing::Test {
     EXPECT_EQ(made.status, 201);
     return parsed<pb::Group>(made).conversation_id();
   }
+  /// Of a and u1 to u4; large, where three are the most of a small one.
+  std::string large_group() {
+    const HttpResponse made =
+        http_->post("/v1/groups", server_->token("a"), R"({"title":"L","members":["u1","u2","u3","u4"]})");
+    EXPECT_EQ(made.status, 201) << made.body;
+    return parsed<pb::Group>(made).conversation_id();
+  }
+  /// a mentions u1.
+  std::string mention(const std::string& group, const std::string& text) {
+    const HttpResponse sent = http_->post("/v1/messages", server_->token("a"),
+                                          R"({"conversation_id":")" + group + R"(","client_msg_id":")" + new_id() +
+                                              R"(","body":{"text":")" + text + R"("},"mentions":["u1"]})");
+    EXPECT_EQ(sent.status, 201) << sent.body;
+    return parsed<pb::Sent>(sent).message_id();
+  }
   /// The last notification of the user that tells this message.
   pb::HookNotification told(const std::string& user, const std::string& message) {
     EXPECT_TRUE(receiver_.wait_until(any_tells(user, message))) << message;
@@ -99,6 +114,31 @@ TEST_F(NotifyFaults, F21_TheBadgeIsTheSumOfWhatIsUnread) {
   EXPECT_EQ(unread("u1", g1), 1U);
   EXPECT_EQ(unread("u1", again), 1U);
   expect_badge("u1", 7);
+}
+
+TEST_F(NotifyFaults, F21_ALargeGroupThatEndsTakesItsNumberWithIt) {
+  serve({"limits.small_max=3"});
+  send("c", "u1", "one");
+  const std::string large = large_group();
+  mention(large, "hey");
+  EXPECT_EQ(told("u1", mention(large, "hey again")).badge(), 3U);
+  ASSERT_EQ(http_->call("DELETE", "/v1/groups/" + large, server_->token("a")).status, 200);
+  ASSERT_TRUE(receiver_.wait_until(any_withdraws("u1", large)));
+  EXPECT_EQ(notification_in(receiver_.taken().back()).badge(), 1U);
+  expect_badge("u1", 1);
+}
+
+TEST_F(NotifyFaults, S96_AMentionInAMutedLargeGroupNotifies) {
+  serve({"limits.small_max=3"});
+  const std::string id = large_group();
+  ASSERT_EQ(http_->post("/v1/conversations/" + id + "/mute", server_->token("u1"), "{}").status, 200);
+  send("a", id, "not for u1");
+  const std::string meant = mention(id, "hey");
+  const pb::HookNotification told = this->told("u1", meant);
+  ASSERT_EQ(told.conversations_size(), 1);
+  EXPECT_TRUE(told.conversations(0).mentioned());
+  EXPECT_EQ(told.badge(), 1U) << "of what is muted only the mention";
+  EXPECT_GT(parsed<pb::Change>(http_->get("/v1/conversations/" + id, server_->token("u1"))).muted_until(), 0);
 }
 
 class TokenFaults : public NotifyFaults {

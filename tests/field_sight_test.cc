@@ -108,6 +108,7 @@ TEST_P(SightFaults, F27_NobodyLooksIntoAGroupFromOutside) {
                                     "/v1/conversations/" + id + "/messages?around=20",
                                     message_path(id, last),
                                     "/v1/groups/" + id,
+                                    "/v1/conversations/" + id + "/receipts",
                                     "/v1/groups/" + id + "/members"};
   };
   for (const char* name : {"u4", "u5"}) {

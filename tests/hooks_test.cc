@@ -383,9 +383,22 @@ TEST(Notify, S122_ADeviceThatVanishedIsNotWaitedForUntilItsHeartbeatsAreMissed) 
   ServerProcess server(notifying(receiver, {"hooks.notify_after_ms=1000"}));
   WsClient phone(server.port(), Dialect::json);
   phone.login(server.token("2"), {.device = "phone"});
+  const pb::Cursor away = phone.cursor();
   HttpClient http(server.port());
+  const std::int64_t sent_ms = steady_ms();
   ASSERT_EQ(http.post("/v1/messages", server.token("1"), send_body("2", "hello", new_id())).status, 201);
   ASSERT_TRUE(receiver.wait_until(any_tells("2", "1_2:1")));
+  EXPECT_GE(steady_ms() - sent_ms, 1'000) << "it had that long to acknowledge";
+  EXPECT_LT(steady_ms() - sent_ms, 60'000);
+  // On its return: from where it stands it is told of the message once, and the log has it once.
+  WsClient back(server.port(), Dialect::json);
+  ASSERT_TRUE(back.hello(server.token("2"), {.device = "phone", .cursor = away}).has_welcome());
+  ASSERT_TRUE(back.wait_until([&] { return !back.pushed.empty(); }));
+  back.ack(back.pushed.back().index_to());
+  back.listen_for(200);
+  ASSERT_EQ(back.pushed.size(), 1u);
+  EXPECT_EQ(back.pushed[0].entry().message_id(), "1_2:1");
+  EXPECT_EQ(texts_of(whole_history(back, "1_2")).size(), 1u);
 }
 
 TEST(Notify, WhoWasAcknowledgedIsNotToldAndARecallTakesAway) {

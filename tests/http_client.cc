@@ -1,7 +1,10 @@
 #include "http_client.h"
 
+#include <gtest/gtest.h>
+
 #include <stdexcept>
 
+#include "openapi_check.h"
 #include "tidemark.pb.h"
 #include "wire/json_reader.h"
 
@@ -26,7 +29,13 @@ HttpResponse HttpClient::call(std::string_view method, std::string_view target, 
                       .content_type = body.empty() ? "" : "application/json",
                       .body = body,
                       .headers = views}));
-  return read_response(method == "HEAD" ? HttpResponseParser::AnswerTo::head : HttpResponseParser::AnswerTo::other);
+  if (method == "HEAD") return read_response(HttpResponseParser::AnswerTo::head);
+  HttpResponse response = read_response();
+  if (const std::string fault = openapi_fault(method, target, response); !fault.empty())
+    ADD_FAILURE() << method << ' ' << target << ", " << response.status
+                  << ", is not as the OpenAPI document has it: " << fault << '\n'
+                  << response.body.substr(0, 1'000);
+  return response;
 }
 
 HttpResponse HttpClient::read_response(HttpResponseParser::AnswerTo answer_to) {

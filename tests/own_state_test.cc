@@ -1,4 +1,6 @@
 // What users make of conversations for themselves, over both dialects and HTTP.
+#include <set>
+
 #include "world.h"
 
 namespace tidemark::testing {
@@ -133,6 +135,35 @@ TEST_P(OwnState, DraftsSettingsAndBlocksReachTheOtherDevice) {
   EXPECT_EQ(error_code(http().post("/v1/messages", token("a"), send_json(user("b"), "may I?", new_id()))), "BLOCKED");
   EXPECT_EQ(http().call("DELETE", "/v1/blocked/" + user("a"), token("b")).status, 200);
   EXPECT_TRUE(a.send(user("b"), "thanks").has_sent());
+}
+
+TEST_P(OwnState, DraftsComeInPages) {
+  WsClient a = device("a");
+  for (const char* other : {"b", "c", "d"}) {
+    a.sent(user(other), "hello");
+    const HttpResponse saved = http().post("/v1/conversations/" + chat("a", other) + "/draft", token("a"),
+                                           R"({"body":{"text":")" + std::string(40'000, *other) + "\"}}");
+    ASSERT_EQ(saved.status, 200) << saved.body;
+  }
+  std::set<std::string> got;
+  pb::ClientFrame frame;
+  frame.mutable_drafts()->set_limit(2);
+  const pb::ServerFrame first = a.call(frame);
+  EXPECT_EQ(first.user_objects().objects_size(), 2);
+  ASSERT_NE(first.user_objects().page_token(), "");
+  frame.mutable_drafts()->set_page_token(first.user_objects().page_token());
+  const pb::ServerFrame second = a.call(frame);
+  EXPECT_EQ(second.user_objects().page_token(), "");
+  for (const auto* page : {&first, &second})
+    for (const pb::UserObject& object : page->user_objects().objects()) got.insert(object.draft().conversation_id());
+  EXPECT_EQ(got, (std::set<std::string>{chat("a", "b"), chat("a", "c"), chat("a", "d")}));
+
+  const auto page = parsed<pb::UserObjects>(http().get("/v1/drafts?limit=1", token("a")));
+  ASSERT_EQ(page.objects_size(), 1);
+  const std::string next = "/v1/drafts?page_token=" + page.page_token();
+  EXPECT_EQ(parsed<pb::UserObjects>(http().get(next, token("a"))).objects_size(), 2);
+  EXPECT_EQ(error_code(http().get(next, token("b"))), "BAD_TOKEN");
+  EXPECT_EQ(error_field(http().get("/v1/drafts?limit=1000", token("a"))), "limit");
 }
 
 TEST_P(OwnState, WhatIsNoneIsRefusedWithTheFieldAtFault) {

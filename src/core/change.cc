@@ -167,7 +167,8 @@ Changed change(Draft& draft, const Changing& what, const Entry& before, Entry af
   std::vector<Notice> notices;
   if (const Conversation* conversation = draft.conversation(what.id)) {
     tell_members(draft, *conversation, before, after, entry, notices);
-    tell_former(draft, *conversation, before.seq, entry->seq, notices);
+    // Reactions are not told to those who have left: with a row that they fetch they see those of that moment.
+    if (what.kind != EntryKind::reaction) tell_former(draft, *conversation, before.seq, entry->seq, notices);
   }
   if (after.dead()) {
     const auto dead = std::make_shared<const Entry>(*draft.entry(what.id, before.seq));

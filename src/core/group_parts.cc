@@ -172,11 +172,14 @@ Notice join(Draft& draft, const GroupAct& act, const std::vector<UserId>& users,
     for (const Member& member : group.members) before.push_back(member.user);
   const Seq at = next_seq(draft, act.id);
   const Seq visible_from = visible_from_at_join(draft, group, at);
+  const std::optional<Entry> last = draft.entry(act.id, draft.line(act.id).seq);
   group.size += users.size();
   for (const UserId& user : users) {
     const Role role = user == users.front() ? first : Role::member;
     put_member(draft, group, {user, role, at});
     UserConversation& row = draft.edit_row(user, act.id);
+    // While he was away not every change of what he had seen was told to him.
+    if (!row.periods.empty() && last) row.touch_seq = std::max(row.touch_seq, last->touch);
     if (planted(Fault::one_visible_from) && !row.periods.empty())
       row.periods.back().leave = Seq();
     else

@@ -145,7 +145,7 @@ Result<Conversation> operators_group(View& view, const ConversationId& id) {
 }
 
 std::vector<UserObject> all_objects(View& view, const UserId& user, ObjectKind kind) {
-  const char letter = kind == ObjectKind::draft ? 't' : kind == ObjectKind::setting ? 's' : 'b';
+  const char letter = kind == ObjectKind::setting ? 's' : 'b';
   std::vector<UserObject> found;
   view.objects(user, std::string(1, letter), std::string(1, static_cast<char>(letter + 1)),
                [&](const UserObject& object) {
@@ -153,6 +153,25 @@ std::vector<UserObject> all_objects(View& view, const UserId& user, ObjectKind k
                  return true;
                });
   return found;
+}
+
+Result<DraftsPage> page_of_drafts(View& view, const CoreParams& params, const UserId& user, std::uint32_t asked,
+                                  const ConversationId& after) {
+  TM_ASSIGN(const std::uint32_t limit, limit_of(asked, params.page_default, params.page_max));
+  const std::string from = after.empty() ? name_of_draft(after) : name_of_draft(after) + '\0';
+  DraftsPage page;
+  std::uint64_t bytes = 0;
+  view.objects(user, from, std::string(1, 't' + 1), [&](const UserObject& object) {
+    if (object.empty()) return true;
+    bytes += bytes_of_object(object);
+    if (!page.drafts.empty() && (page.drafts.size() == limit || bytes > params.sync_bytes_max)) {
+      page.next_after = std::get<SavedDraft>(page.drafts.back().what).conversation;
+      return false;
+    }
+    page.drafts.push_back(object);
+    return true;
+  });
+  return page;
 }
 
 }  // namespace
@@ -210,6 +229,11 @@ Result<Change> read_change(View& view, const CoreParams& params, const UserId& u
 
 Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, ObjectKind kind) {
   return unless_failed(view, Result<std::vector<UserObject>>(all_objects(view, user, kind)));
+}
+
+Result<DraftsPage> read_drafts(View& view, const CoreParams& params, const UserId& user, std::uint32_t limit,
+                               const ConversationId& after) {
+  return unless_failed(view, page_of_drafts(view, params, user, limit, after));
 }
 
 Result<Conversation> read_group(View& view, const UserId& user, const ConversationId& conversation) {

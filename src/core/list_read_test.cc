@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "core/reads_test_world.h"
 
 namespace tidemark {
@@ -194,6 +198,38 @@ TEST(Conversations, I15_nothing_that_stays_in_place_is_missed_or_doubled) {
     }
     if (bubbled.empty()) RC_ASSERT(got == all);
   }));
+}
+
+TEST(Drafts, come_in_pages_bounded_in_number_and_in_bytes) {
+  ReadsWorld world;
+  const auto save = [&](int number, std::size_t bytes) {
+    SavedDraft draft{ConversationId("c" + std::to_string(1'000 + number))};
+    draft.body.text.assign(bytes, 'x');
+    world.view.put_object(a, {draft, Mark(static_cast<std::uint64_t>(number) + 1)});
+  };
+  for (int i = 0; i < 40; ++i) save(i, i % 4 == 0 ? 0 : 65'000);  // some are gone
+  world.view.put_object(a, {Setting{"app.x", "1"}, Mark(100)});
+  const auto run = [&](std::uint32_t limit) {
+    std::vector<std::size_t> sizes;
+    ConversationId after;
+    std::set<ConversationId> names;
+    do {
+      const Result<DraftsPage> page = read_drafts(world.view, world.params, a, limit, after);
+      EXPECT_TRUE(page);
+      if (!page) break;
+      sizes.push_back(page->drafts.size());
+      for (const UserObject& each : page->drafts) names.insert(std::get<SavedDraft>(each.what).conversation);
+      after = page->next_after;
+    } while (!after.empty());
+    EXPECT_EQ(names.size(), 30u) << "each once";
+    return sizes;
+  };
+  EXPECT_EQ(run(0), (std::vector<std::size_t>{16, 14}));
+  EXPECT_EQ(run(12), (std::vector<std::size_t>{12, 12, 6}));
+  world.params.sync_bytes_max = 10;
+  EXPECT_EQ(run(0), std::vector<std::size_t>(30, 1)) << "one in any case";
+  EXPECT_EQ(read_drafts(world.view, world.params, a, 201, {}).error().field, "limit");
+  EXPECT_TRUE(read_drafts(world.view, world.params, b, 0, {})->drafts.empty());
 }
 
 }  // namespace

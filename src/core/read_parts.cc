@@ -30,6 +30,13 @@ PageSize page_of(const CoreParams& params, std::uint64_t limit, std::uint64_t by
   return {limit, 4 * limit, bytes, true, params.inline_bytes};
 }
 
+std::uint64_t bytes_of_object(const UserObject& object) {
+  constexpr std::uint64_t kAboutBytes = 160;
+  if (const auto* draft = std::get_if<SavedDraft>(&object.what)) return kAboutBytes + body_size(draft->body);
+  if (const auto* setting = std::get_if<Setting>(&object.what)) return kAboutBytes + setting->value.size();
+  return kAboutBytes;
+}
+
 std::uint64_t bytes_of_row(const Entry& entry) {
   const Body& body = entry.body;
   std::uint64_t bytes = body.type.size() + body.text.size() + body.summary.size() + body.data.size();

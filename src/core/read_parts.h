@@ -46,6 +46,9 @@ Entry seen_by(const Sight& sight, Entry entry);
 /// What a row weighs against a byte budget: its texts.
 std::uint64_t bytes_of_row(const Entry& entry);
 
+/// The same of an object of the user's index, with what any costs.
+std::uint64_t bytes_of_object(const UserObject& object);
+
 /// The state of a conversation that an answer to this user is as of: the head or, for a former member, the last thing
 /// that concerned him. Never tells a former member how the log went on.
 Seq as_of(const UserConversation& row, Seq head);

@@ -23,6 +23,7 @@ struct SyncQuery {
   std::uint64_t byte_budget = 0;
   ConversationId resume_conversation;  // bodies all
   Seq resume_after;
+  Mark resume_objects;  // conversations are through; objects go on from here down
 };
 /// Design, section 4 "Coming back". bodies none/recent: goes down from p0, newest first. bodies all: for each
 /// conversation changed since the cursor, in order of its id, the entries of rounds (cursor.round, p0_round].
@@ -111,9 +112,19 @@ Result<ConversationList> read_conversations(View& view, const CoreParams& params
 Result<Change> read_change(View& view, const CoreParams& params, const UserId& user,
                            const ConversationId& conversation);
 
-enum class ObjectKind : std::uint8_t { draft, setting, blocked };
+/// Of these kinds a user has no more than limits allow.
+enum class ObjectKind : std::uint8_t { setting, blocked };
 /// All objects of a kind that are there, by name.
 Result<std::vector<UserObject>> read_objects(View& view, const UserId& user, ObjectKind kind);
+
+struct DraftsPage {
+  std::vector<UserObject> drafts;
+  ConversationId next_after;  // empty: that was all
+};
+/// Drafts that are there, in order of their names, behind that of the conversation `after`: at most `limit` of them (0:
+/// the default), and not above sync_bytes_max, but one in any case.
+Result<DraftsPage> read_drafts(View& view, const CoreParams& params, const UserId& user, std::uint32_t limit,
+                               const ConversationId& after);
 
 /// The group as its present member sees it, or one who was there when it was dissolved. NOT_MEMBER for a former one,
 /// CONVERSATION_NOT_FOUND otherwise.

@@ -84,7 +84,7 @@ struct SyncPage {
   Mode mode = Mode::delta;
   std::vector<Change> extras;       // from further down: what has unread messages of high priority
   std::vector<Change> changes;      // newest first; bodies "all": by conversation
-  std::vector<UserObject> objects;  // newest first; bodies "all": on the last page of a run
+  std::vector<UserObject> objects;  // newest first; bodies "all": behind the conversations
   Mark after;                       // covers (after, to] of the index
   Mark to;
   Mark p0;
@@ -92,8 +92,12 @@ struct SyncPage {
   Mark head;
   bool more = false;
   Cursor next;                         // the cursor once the descent has reached the one given
-  ConversationId resume_conversation;  // bodies "all": where the next page begins; empty: the run is complete
+  ConversationId resume_conversation;  // bodies "all": where the next page begins
   Seq resume_after;
+  Mark resume_objects;  // the same, when only objects are left
+
+  /// Of bodies "all": nothing is left of the run.
+  bool complete() const { return resume_conversation.empty() && !resume_objects; }
 };
 
 /// The present state of conversations whose heads a device asked for.

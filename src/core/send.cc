@@ -215,7 +215,8 @@ Result<const Conversation*> writable_for_sender(Draft& draft, const SendCommand&
   const Conversation* conversation = draft.conversation(id);
   if (parsed.kind == ConversationKind::single) {
     const std::string_view field = command.to.empty() ? "conversation_id" : "to";
-    if (!command.admin) TM_TRY(check_not_blocked(draft, parsed, command.sender, field));
+    // Whoever sends as a user is bound as he is; the system is nobody whom one could block.
+    if (!command.system) TM_TRY(check_not_blocked(draft, parsed, command.sender, field));
     TM_TRY(check_registered(draft, context.params, parsed.peer_of(command.sender), field));
     return conversation != nullptr ? conversation : &make_single(draft, id, parsed);
   }

@@ -122,6 +122,21 @@ GapTaken add_gap(const SyncRun& run, const UserConversation& row, Seq resume, Ta
   return rows.more ? GapTaken::part : GapTaken::whole;
 }
 
+/// Adds objects from `to` down as far as there is room; returns where the next page has to go on, 0 where none is left.
+/// Those of one mark stand on one page.
+Mark add_objects(const SyncRun& run, Mark to, std::uint64_t bytes, SyncPage& page) {
+  Mark rest;
+  if (run.object_mark <= run.low) return rest;
+  run.view.objects_by_mark(run.query.user, run.low, to, [&](const UserObject& object) {
+    if (!run.low && object.empty()) return true;
+    bytes += bytes_of_object(object);
+    if (!page.objects.empty() && bytes > run.bytes && object.mark < page.objects.back().mark) rest = object.mark;
+    if (!rest) page.objects.push_back(object);
+    return !rest;
+  });
+  return rest;
+}
+
 }  // namespace
 
 SyncPage gap_page(const SyncRun& run) {
@@ -129,7 +144,9 @@ SyncPage gap_page(const SyncRun& run) {
   page.after = page.to = run.p0;  // a page in the middle of a run says nothing yet about the index
   page.more = true;
   Taken taken;
-  for (const ConversationId& id : changed_from(run, run.query.resume_conversation, std::size_t{run.limit} + 1)) {
+  std::set<ConversationId> ids;
+  if (!run.query.resume_objects) ids = changed_from(run, run.query.resume_conversation, std::size_t{run.limit} + 1);
+  for (const ConversationId& id : ids) {
     const UserConversation* row = run.view.user_conversation(run.query.user, id);
     if (!row) continue;
     page.resume_conversation = id;
@@ -140,7 +157,9 @@ SyncPage gap_page(const SyncRun& run) {
     if (outcome != GapTaken::whole) return page;
   }
   page.resume_conversation = ConversationId();
-  page.objects = changed_objects(run, run.low, run.p0, std::numeric_limits<std::size_t>::max());
+  const Mark from = run.query.resume_objects ? std::min(run.query.resume_objects, run.p0) : run.p0;
+  page.resume_objects = add_objects(run, from, taken.bytes, page);
+  if (page.resume_objects) return page;
   page.after = run.low;
   page.more = run.head > run.p0;
   return page;

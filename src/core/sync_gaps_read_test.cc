@@ -24,7 +24,7 @@ SyncPage page(ReadsWorld& world, const SyncQuery& asked) {
 }
 
 bool complete(const SyncPage& got) {
-  return got.resume_conversation.empty();
+  return got.complete();
 }
 
 SyncQuery next_of(SyncQuery asked, const SyncPage& got) {
@@ -32,6 +32,7 @@ SyncQuery next_of(SyncQuery asked, const SyncPage& got) {
   asked.p0_round = got.p0_round;
   asked.resume_conversation = got.resume_conversation;
   asked.resume_after = got.resume_after;
+  asked.resume_objects = got.resume_objects;
   return asked;
 }
 

@@ -99,12 +99,6 @@ std::uint64_t add_recent(const SyncRun& run, const UserConversation& row, Change
   return rows.bytes;
 }
 
-std::uint64_t weight_of(const UserObject& object) {
-  constexpr std::uint64_t kAboutBytes = 160;
-  const auto* draft = std::get_if<SavedDraft>(&object.what);
-  return draft != nullptr ? kAboutBytes + draft->body.text.size() + draft->body.data.size() : kAboutBytes;
-}
-
 /// Conversations from further down that have unread messages of high priority, once for a run, and at most as heavy as
 /// half a page.
 std::vector<Change> extras_of(const SyncRun& run, const SyncPage& page) {
@@ -144,7 +138,7 @@ SyncPage descent_page(const SyncRun& run) {
       change = change_of(run.view, run.params, run.query.user, *row);
       if (run.query.bodies == Bodies::recent) bytes += add_recent(run, *row, *change);
     } else {
-      bytes += weight_of(*object);
+      bytes += bytes_of_object(*object);
     }
     // What has one mark stands on one page.
     if (begun && mark < last && (page.changes.size() + page.objects.size() >= run.limit || bytes > run.bytes)) {

@@ -285,10 +285,15 @@ TEST_F(LargeGroupsConformance, S92_nothing_changed_in_two_hundred_groups_and_not
   for (const Change& change : all.changes)
     known.push_back({change.conversation, std::max(change.head_seq, change.touch_seq)});
   EXPECT_THAT(heads("b", known).changes, IsEmpty());
+  // What a heartbeat compares: of the vector here, of the store there.
+  std::uint64_t held = 0;
+  for (const KnownHead& each : known) held += digest_of_head(each.conversation, each.seq);
+  EXPECT_EQ(digest("b"), held);
   world.send("a", known[77].conversation.value, "x");
   const HeadsPage one = heads("b", known);
   ASSERT_THAT(one.changes, SizeIs(1));
   EXPECT_EQ(one.changes[0].conversation, known[77].conversation);
+  EXPECT_NE(digest("b"), held);
 }
 
 TEST_F(LargeGroups, MoreGroupsThanOneAnswerHoldsComeInParts) {

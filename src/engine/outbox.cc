@@ -66,6 +66,19 @@ Result<NotifiedUser> read_notified_user(const Snapshot& snapshot, const UserId& 
   return decode_notified_user(*stored);
 }
 
+Result<void> read_notified_users(const Snapshot& snapshot,
+                                 const std::function<void(const UserId&, const NotifiedUser&)>& visit) {
+  Result<void> read;
+  TM_TRY(snapshot.scan(Table::events, keys::notified_user(UserId()), keys::after_notified_users(),
+                       [&](std::string_view key, std::string_view value) {
+                         const auto notified = decode_notified_user(value);
+                         if (notified) visit(keys::user_in_notified(key), *notified);
+                         if (!notified) read = std::unexpected(notified.error());
+                         return notified.has_value();
+                       }));
+  return read;
+}
+
 Result<void> Outbox::count(const Snapshot& snapshot) {
   TM_ASSIGN(const std::uint64_t waiting, count_between(snapshot, keys::waiting_event({}), keys::waiting_event(kEnd)));
   TM_ASSIGN(const std::uint64_t dead, count_between(snapshot, keys::dead_event({}), keys::dead_event(kEnd)));

@@ -116,6 +116,9 @@ Result<void> read_notifying_messages(const Snapshot& snapshot,
                                      const std::function<void(const NotifyingMessage&)>& visit);
 /// What the user was notified of.
 Result<NotifiedUser> read_notified_user(const Snapshot& snapshot, const UserId& user);
+/// Visits all users who were notified, in the order of the keys.
+Result<void> read_notified_users(const Snapshot& snapshot,
+                                 const std::function<void(const UserId&, const NotifiedUser&)>& visit);
 
 /// Visits dead events from `from` on, the oldest first, until `visit` returns false.
 Result<void> read_dead_events(const Snapshot& snapshot, EventPlace from,

@@ -1,5 +1,6 @@
 // What users make of conversations for themselves, through the engine and its store.
 #include <algorithm>
+#include <set>
 
 #include "core/visibility.h"
 #include "engine/test_world.h"
@@ -382,6 +383,49 @@ TEST(Conformance, S56_of_two_drafts_the_later_commit_wins_on_all_devices) {
   ASSERT_EQ(delta.objects.size(), 1u);
   EXPECT_TRUE(delta.objects.front().empty());
   EXPECT_TRUE(sync(world, "2002").objects.empty()) << "who begins with nothing is not told of it";
+}
+
+TEST(OwnState, drafts_end_a_page_of_bodies_all_at_its_budget) {
+  EngineWorld world;
+  std::set<std::string> texts;
+  for (int i = 0; i < 10; ++i) {
+    world.send("1" + std::to_string(i), "2002", "hello");
+    DraftCommand command{{}, ConversationId("1" + std::to_string(i) + "_2002"), {}, {}};
+    command.body.text = std::to_string(i) + std::string(60'000, 'x');
+    texts.insert(command.body.text);
+    ASSERT_TRUE(world.call(change_of("2002", command)).has_value());
+  }
+  SyncQuery query;
+  query.user = UserId("2002");
+  query.bodies = Bodies::all;
+  StoreView view = world.view();
+  std::size_t messages = 0, pages = 0;
+  std::set<std::string> told;
+  SyncPage page;
+  do {
+    auto read = read_sync(view, world.params(), query);
+    ASSERT_TRUE(read.has_value());
+    page = std::move(*read);
+    ++pages;
+    for (const Change& change : page.changes) messages += change.messages.size();
+    std::size_t bytes = 0;
+    for (const UserObject& object : page.objects) {
+      const std::string& text = std::get<SavedDraft>(object.what).body.text;
+      EXPECT_TRUE(told.insert(text).second) << "each once";
+      bytes += text.size();
+    }
+    EXPECT_LE(bytes, world.params().sync_bytes_default);
+    EXPECT_EQ(page.complete(), page.after == Mark(0)) << "the last page covers the index";
+    query.p0 = page.p0;
+    query.p0_round = page.p0_round;
+    query.resume_conversation = page.resume_conversation;
+    query.resume_after = page.resume_after;
+    query.resume_objects = page.resume_objects;
+  } while (!page.complete() && pages < 20);
+  EXPECT_EQ(pages, 3u);
+  EXPECT_EQ(messages, 10u);
+  EXPECT_EQ(told, texts);
+  EXPECT_FALSE(page.more);
 }
 
 TEST(Conformance, S57_of_two_settings_the_one_with_the_larger_mark_stands) {

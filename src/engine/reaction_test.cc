@@ -216,22 +216,27 @@ TEST(Reaction, who_reacts_comes_in_pages) {
   EXPECT_THAT(only->users[0].names, ElementsAre("y", "z"));
 }
 
-TEST(Reaction, a_former_member_sees_what_became_of_what_he_may_see) {
+TEST(Reaction, a_former_member_is_told_of_none_and_learns_of_it_when_he_comes_back) {
   EngineWorld world;
   const Group group = make_group(world, "a", {"b"});
   const std::uint64_t seq = world.send("a", group.id, "x").seq.value;
   world.get<GroupReply>(remove("b", group, "b"));
+  const Change left = world.change("b", group.id);
   world.take_notices();
   const Seq by = world.get<MutatedReply>(react("a", group.id, seq, "y")).seq;
-  bool told = false;
-  for (const Notice& notice : world.take_notices()) {
-    if (receiver(notice, "b") == nullptr) continue;
-    told = true;
-    EXPECT_EQ(notice.entry, nullptr);
-    EXPECT_EQ(receiver(notice, "b")->summary->touch_seq, by);
-  }
-  EXPECT_TRUE(told);
-  EXPECT_THAT(reactions_of(world, "b", group.id, seq), SizeIs(1));
+  for (const Notice& notice : world.take_notices()) EXPECT_EQ(receiver(notice, "b"), nullptr);
+  EXPECT_EQ(world.change("b", group.id), left);
+  EXPECT_THAT(reactions_of(world, "b", group.id, seq), SizeIs(1)) << "of a row that he fetches";
+
+  world.get<GroupReply>(add("a", group, "b"));
+  EXPECT_EQ(world.change("b", group.id).touch_seq, by);
+  StoreView view = world.view();
+  ConversationSyncQuery query{UserId("b"), ConversationId(group.id), left.head_seq, {{Seq(0), left.head_seq}}, 0, {},
+                              {}};
+  const auto page = read_conversation_sync(view, world.params(), query);
+  ASSERT_TRUE(page.has_value());
+  ASSERT_THAT(page->touched, SizeIs(1));
+  EXPECT_THAT(page->touched[0].reactions, ElementsAre(Reaction{"y", 1, false}));
 }
 
 TEST(Reaction, a_device_that_was_away_learns_of_it_by_touches) {

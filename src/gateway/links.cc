@@ -24,6 +24,7 @@ Links::Links(const Config& config, const Clock& clock, Service& service, Metrics
       ephemerals_(kEphemeralsHeld),
       login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
       device_login_rate_(login_rate(config), static_cast<std::size_t>(config.limits.rate_users_max)),
+      kick_brake_(static_cast<std::size_t>(config.limits.rate_users_max)),
       seen_noted_ms_(clock.steady_ms()) {
   service_.send_ephemerals_to([this](const std::vector<UserId>& users, const Ephemerals::Shared& ephemeral,
                                      SessionId sender) { take_ephemeral(users, ephemeral, sender); });
@@ -87,6 +88,7 @@ void Links::tick() {
   ephemerals_.tick(now);
   tell_presence(now);
   tell_receipts(now);
+  kick_brake_.tick(now);
 }
 
 bool Links::idle(const WsLink& link) const {
@@ -221,6 +223,8 @@ Result<void> Links::admit_login(const UserId& user, const DeviceId& device) {
   const std::string own = user.value + '\0' + device.value;
   if (const std::uint32_t wait_ms = device_login_rate_.take(own, now_ms()); wait_ms > 0)
     return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this device.", wait_ms);
+  if (const std::uint32_t wait_ms = kick_brake_.come_back(user, device, now_ms()); wait_ms > 0)
+    return fail(ErrorCode::RATE_LIMITED, "hello", "This device and others push each other out.", wait_ms);
   if (const std::uint32_t wait_ms = login_rate_.take(user.value, now_ms()); wait_ms > 0)
     return fail(ErrorCode::RATE_LIMITED, "hello", "Too many logins of this user.", wait_ms);
   const auto found = links_of_.find(user);
@@ -259,6 +263,7 @@ KickText kick_text(SessionEnd end) {
 }  // namespace
 
 void Links::end_session(const EndedSession& ended) {
+  if (ended.end == SessionEnd::other_device) kick_brake_.displaced(ended.user, ended.device, now_ms());
   const auto found = links_of_.find(ended.user);
   if (found == links_of_.end()) return;
   const auto links = found->second;  // those that end leave the list

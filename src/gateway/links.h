@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "gateway/auth.h"
 #include "gateway/config.h"
+#include "gateway/kick_brake.h"
 #include "gateway/link_socket.h"
 #include "gateway/metrics.h"
 #include "gateway/rate_limit.h"
@@ -106,7 +107,8 @@ class Links final : private DeliveryPort {
   Delivery delivery_;
   Ephemerals ephemerals_;
   RateLimiter login_rate_;
-  RateLimiter device_login_rate_;       // refused ones count too
+  RateLimiter device_login_rate_;  // refused ones count too
+  KickBrake kick_brake_;
   std::map<SessionId, WsLink*> links_;  // from the upgrade to the end; in an order, for the simulator
   std::unordered_map<UserId, std::vector<WsLink*>> links_of_;  // with a hello, in its order
   std::int64_t seen_noted_ms_;

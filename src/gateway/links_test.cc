@@ -288,6 +288,32 @@ TEST_F(LinksTest, TwoThatReplaceEachOtherForEverAreSlowedDown) {
   device("bob", "phone");
 }
 
+class OneDeviceLinks : public LinksTest {
+ protected:
+  OneDeviceLinks() : LinksTest(config()) {}
+  static Config config() {
+    Config made;
+    made.devices.policy = DevicePolicy::Kind::single;
+    return made;
+  }
+};
+
+TEST_F(OneDeviceLinks, TwoThatPushEachOtherOutHaveToWaitLongerAndLonger) {
+  int kicks = 0;
+  std::string last;
+  for (int second = 0; second < 75; ++second) {
+    token_issued_ms_ = clock_.wall + 1;
+    const auto one = connect();
+    one->hello("bob", kicks % 2 == 0 ? "A" : "B");
+    run();
+    last = one->take().back();
+    if (last != "RATE_LIMITED") ++kicks;
+    pass_and_tick(1'000);
+  }
+  EXPECT_GE(kicks, 4);
+  EXPECT_LE(kicks, 16);
+}
+
 TEST_F(LinksTest, WhenADeviceWasHereLastIsKept) {
   const auto last_seen = [this] {
     run();

@@ -49,6 +49,10 @@ void NotifyDesk::missed(const std::vector<NotifySender::Missed>& users) {
   for (const auto& [user, mark] : users) notifier_.message(user, mark, links_.online(user), now_ms);
 }
 
+void NotifyDesk::outdated(const std::vector<UserId>& users) {
+  for (const UserId& user : users) notifier_.changed(user, links_.now_ms());
+}
+
 void NotifyDesk::answered(const Notifier::Turn& turn, bool told) {
   if (told) return notifier_.done(turn);
   if (notifier_.failed(turn, links_.now_ms(), random_.next_u64())) return;

@@ -17,6 +17,7 @@ class NotifyDesk {
 
   void published(const std::vector<Notice>& notices);
   void missed(const std::vector<NotifySender::Missed>& users);
+  void outdated(const std::vector<UserId>& users);
   void answered(const Notifier::Turn& turn, bool told);
   /// Call about once a second.
   void tick();

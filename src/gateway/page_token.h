@@ -17,7 +17,8 @@ enum class PageKind : char {
   bodies = 'b',
   members = 'm',
   reactions = 'r',
-  dead_events = 'e'
+  dead_events = 'e',
+  drafts = 'd'
 };
 
 class PageTokens {

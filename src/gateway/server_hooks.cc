@@ -50,6 +50,9 @@ void ServerHooks::open_notifications(const HookUrl& url) {
   host.missed = [this](std::vector<NotifySender::Missed> missed) {
     world_.on_network([this, missed = std::move(missed)] { desk_->missed(missed); });
   };
+  host.outdated = [this](std::vector<UserId> users) {
+    world_.on_network([this, users = std::move(users)] { desk_->outdated(users); });
+  };
   notifier_ = std::make_unique<NotifySender>(
       world_.engine, world_.clock, notify_options(world_.config, url, world_.secret), tls_for(url), std::move(host));
   desk_ = std::make_unique<NotifyDesk>(world_.links, world_.random, notifier_options(world_.config),
@@ -81,7 +84,11 @@ void ServerHooks::take_back(const std::vector<Notice>& notices) {
 }
 
 void ServerHooks::published(const std::vector<Notice>& notices) {
-  if (desk_) desk_->published(notices);
+  if (!desk_) return;
+  desk_->published(notices);
+  for (const Notice& notice : notices)
+    if (notice.large && notice.entry && notice.entry->kind == EntryKind::config && notice.entry->config->dissolved)
+      notifier_->dissolved(notice.conversation);
 }
 
 void ServerHooks::tick() {

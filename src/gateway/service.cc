@@ -348,7 +348,7 @@ void Service::operate(const Caller& caller, const pb::ClientFrame& request, Answ
     case Operation::kBlockedUsers:
       return objects(caller, ObjectKind::blocked, std::move(answer));
     case Operation::kDrafts:
-      return objects(caller, ObjectKind::draft, std::move(answer));
+      return drafts(caller, request, std::move(answer));
     case Operation::kMessage: {
       auto name = parse_message_id(request.message().message_id());
       if (!name) return answer(std::unexpected(std::move(name).error()));
@@ -438,6 +438,31 @@ void Service::objects(const Caller& caller, ObjectKind kind, Answer answer) {
       std::move(answer));
 }
 
+// drafts token := string(conversation)
+void Service::drafts(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
+  const pb::DraftsRequest& asked = request.drafts();
+  ConversationId after;
+  if (!asked.page_token().empty()) {
+    const auto content = tokens_.open(PageKind::drafts, caller.user, caller.device, asked.page_token(), "page_token");
+    if (!content) return answer(std::unexpected(content.error()));
+    after = ConversationId(ByteReader(*content).string());
+  }
+  read(
+      caller,
+      [this, caller, limit = asked.limit(), after](StoreView& view) {
+        return framed(read_drafts(view, engine_.params(), caller.user, limit, after),
+                      [&](pb::ServerFrame& frame, const DraftsPage& page) {
+                        to_pb(page.drafts, *frame.mutable_user_objects());
+                        if (page.next_after.empty()) return;
+                        Place place;
+                        place.out.string(page.next_after.value);
+                        frame.mutable_user_objects()->set_page_token(
+                            tokens_.seal(PageKind::drafts, caller.user, caller.device, place.bytes));
+                      });
+      },
+      std::move(answer));
+}
+
 void Service::create_group(const Caller& caller, const pb::ClientFrame& request, Answer answer) {
   pb::CreateGroupRequest asked = request.create_group();
   if (asked.idempotency_key().empty()) asked.set_idempotency_key(request.idempotency_key());
@@ -510,18 +535,20 @@ void Service::sync(const Caller& caller, const pb::ClientFrame& request, Answer 
     query->p0_round = in.varint();
     query->resume_conversation = ConversationId(in.string());
     query->resume_after = Seq(in.varint());
+    query->resume_objects = Mark(in.varint());
   }
   read(
       caller,
       [this, caller, query = std::move(*query)](StoreView& view) {
         return framed(read_sync(view, engine_.params(), query), [&](pb::ServerFrame& frame, const SyncPage& page) {
           to_pb(page, *frame.mutable_sync());
-          if (page.resume_conversation.empty()) return;
+          if (page.complete()) return;
           Place place;
           place.out.varint(page.p0.value);
           place.out.varint(page.p0_round);
           place.out.string(page.resume_conversation.value);
           place.out.varint(page.resume_after.value);
+          place.out.varint(page.resume_objects.value);
           frame.mutable_sync()->set_page_token(tokens_.seal(PageKind::bodies, caller.user, caller.device, place.bytes));
         });
       },

@@ -120,6 +120,7 @@ class Service {
   void operate(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   Result<void> admit(const Caller& caller, const pb::ClientFrame& request);
   void objects(const Caller& caller, ObjectKind kind, Answer answer);
+  void drafts(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void send(const Caller& caller, const pb::ClientFrame& request, Answer answer);
   void send_asked(const Caller& caller, SendCommand command, Answer answer);
   void mutate(const Caller& caller, const pb::ClientFrame& request, Answer answer);

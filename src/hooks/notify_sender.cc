@@ -58,6 +58,15 @@ void NotifySender::taken_back(const ConversationId& conversation) {
     if (flight->reading || std::ranges::find(flight->shows, conversation) != flight->shows.end()) flight->stale = true;
 }
 
+void NotifySender::dissolved(const ConversationId& conversation) {
+  taken_back(conversation);
+  {
+    const std::lock_guard lock(mutex_);
+    find_dissolved_ = true;
+  }
+  woken_.notify_one();
+}
+
 NotifySender::Status NotifySender::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
@@ -66,11 +75,17 @@ NotifySender::Status NotifySender::status() const {
 void NotifySender::work(HttpPost& post) {
   std::unique_lock lock(mutex_);
   while (true) {
-    woken_.wait(lock, [this] { return stopping_ || find_missed_ || !turns_.empty(); });
+    woken_.wait(lock, [this] { return stopping_ || find_missed_ || find_dissolved_ || !turns_.empty(); });
     if (stopping_) return;
     if (std::exchange(find_missed_, false)) {
       lock.unlock();
       find_missed();
+      lock.lock();
+      continue;
+    }
+    if (std::exchange(find_dissolved_, false)) {
+      lock.unlock();
+      find_shown_dissolved();
       lock.lock();
       continue;
     }
@@ -130,8 +145,12 @@ NotifySender::Outcome NotifySender::take_once(HttpPost& post, const Notifier::Tu
   Settlement settlement;
   settlement.notified.emplace_back(turn.user, look.after);
   engine_.settle(std::move(settlement));
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   ++status_.told;
+  const bool stale = flight.stale;
+  lock.unlock();
+  // What ended while this was told may have been looked for before it was noted.
+  if (stale) host_.outdated({turn.user});
   return Outcome::told;
 }
 
@@ -163,6 +182,23 @@ void NotifySender::find_missed() {
     if (mark > known) found.push_back({user, mark});
   }
   host_.missed(std::move(found));
+}
+
+/// At the start too: a group may have ended just before the server stopped.
+void NotifySender::find_shown_dissolved() {
+  const auto snapshot = engine_.snapshot();
+  StoreView view(snapshot);
+  std::vector<UserId> found;
+  const auto over = [&](const auto& shown) {
+    const Conversation* conversation = view.conversation(shown.first);
+    return conversation != nullptr && conversation->dissolved;
+  };
+  const auto look = [&](const UserId& user, const NotifiedUser& notified) {
+    if (std::ranges::any_of(notified.shown, over)) found.push_back(user);
+  };
+  if (const auto read = read_notified_users(*snapshot, look); !read)
+    log_error("notifications_not_read", {{"error", read.error().message()}});
+  if (!found.empty()) host_.outdated(std::move(found));
 }
 
 }  // namespace tidemark

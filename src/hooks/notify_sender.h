@@ -41,6 +41,7 @@ class NotifySender {
   struct Host {
     std::function<void(const Notifier::Turn&, bool told)> answered;  // any thread
     std::function<void(std::vector<Missed>)> missed;                 // any thread, once
+    std::function<void(std::vector<UserId>)> outdated;               // any thread: they are shown what is over
   };
 
   /// All that is given by reference must outlive this; `tls` is null for http.
@@ -54,6 +55,8 @@ class NotifySender {
   void send(Notifier::Turn turn);
   /// See EventTeller::taken_back.
   void taken_back(const ConversationId& conversation);
+  /// A large group has ended. Nobody's index says so: who is shown something of it is looked for.
+  void dissolved(const ConversationId& conversation);
   Status status() const;
 
  private:
@@ -67,6 +70,7 @@ class NotifySender {
   bool take(HttpPost& post, const Notifier::Turn& turn);
   Outcome take_once(HttpPost& post, const Notifier::Turn& turn, Flight& flight);
   void find_missed();
+  void find_shown_dissolved();
 
   Engine& engine_;
   const Clock& clock_;
@@ -79,6 +83,7 @@ class NotifySender {
   std::condition_variable woken_;
   bool stopping_ = false;
   bool find_missed_ = true;
+  bool find_dissolved_ = true;
   std::deque<Notifier::Turn> turns_;
   std::vector<Flight*> flights_;
   Status status_;

@@ -44,6 +44,14 @@ std::string notified_user(const UserId& user) {
   return '\x05' + user.value;
 }
 
+UserId user_in_notified(std::string_view key) {
+  return UserId(std::string(key.substr(1)));
+}
+
+std::string after_notified_users() {
+  return "\x06";
+}
+
 }  // namespace keys
 
 namespace {

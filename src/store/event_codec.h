@@ -25,6 +25,9 @@ EventPlace place_in(std::string_view key);
 std::string lost_events();
 std::string notifying_message(EventPlace place);
 std::string notified_user(const UserId& user);
+/// The user in such a key, and what is above all of them.
+UserId user_in_notified(std::string_view key);
+std::string after_notified_users();
 
 }  // namespace keys
 

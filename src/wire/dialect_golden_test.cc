@@ -140,6 +140,9 @@ void add_client_frames(std::map<std::string, Frame>& frames) {
   draft.mutable_draft()->set_conversation_id("1001_2002");
   draft.mutable_draft()->mutable_body()->set_text("dear");
   draft.mutable_draft()->set_reply_to(57);
+  auto& drafts = *add("client_drafts", 11).mutable_drafts();
+  drafts.set_limit(20);
+  drafts.set_page_token("xvLUBdXpe-aJV_5lFQfOOAlhbGljZV9ib2I");
   add("client_ack", 0).mutable_ack()->set_mark(89);
 }
 
@@ -245,6 +248,13 @@ void add_server_frames(std::map<std::string, Frame>& frames) {
   changed.set_head(62);
   changed.mutable_covers()->set_after(61);
   changed.mutable_covers()->set_to(62);
+  auto& saved = *add("server_user_objects", 11).mutable_user_objects();
+  auto& kept = *saved.add_objects();
+  kept.set_mark(90);
+  kept.mutable_draft()->set_conversation_id("1001_2002");
+  kept.mutable_draft()->mutable_body()->set_text("dear");
+  kept.mutable_draft()->set_saved_at(1718000000123);
+  saved.set_page_token("xvLUBdXpe-aJV_5lFQfOOAlhbGljZV9ib2I");
   auto& kick = *add("server_kick", 0).mutable_kick();
   kick.set_code("REPLACED");
   kick.set_terminal(true);

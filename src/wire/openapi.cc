@@ -159,9 +159,10 @@ void write_property(ApiWriter& out, const MessagePlan& owner, const FieldPlan& f
     }
   } else if (component.empty()) {
     write_plain_type(out, field);
-  } else {  // beside a $ref nothing else counts in OpenAPI 3.0
-    if (field.message) out.key("nullable").raw("true");
-    out.key("allOf").open('[').ref("schemas", component).close(']');
+  } else if (field.message) {  // one that is absent is written as null
+    out.key("anyOf").open('[').ref("schemas", component).open('{').pair("type", "null").close('}').close(']');
+  } else {
+    out.pair("$ref", fmt::format("#/components/schemas/{}", component));
   }
   out.close('}');
 }
@@ -354,7 +355,7 @@ void write_content(ApiWriter& out, std::string_view schema) {
 }
 
 void write_webhooks(ApiWriter& out) {
-  out.key("x-webhooks").open('{');
+  out.key("webhooks").open('{');
   for (const Webhook& hook : kWebhooks) {
     out.key(hook.name).open('{').key("post").open('{').pair("summary", hook.summary).key("parameters").open('[');
     for (std::string_view header : {"Tidemark-Timestamp", "Tidemark-Signature"})
@@ -379,7 +380,7 @@ void write_webhooks(ApiWriter& out) {
 
 std::string openapi_json(const OpenapiInfo& info) {
   ApiWriter out;
-  out.open('{').pair("openapi", "3.0.3").key("info").open('{').pair("title", "Tidemark").pair("version", info.version);
+  out.open('{').pair("openapi", "3.1.0").key("info").open('{').pair("title", "Tidemark").pair("version", info.version);
   out.pair("description",
            "The HTTP operations of Tidemark, the sync engine of a chat application. Times are milliseconds since "
            "1970-01-01 UTC, intervals are half open (after, to], cursors and page tokens are opaque. 64-bit integers "

@@ -11,7 +11,7 @@ struct OpenapiInfo {
   std::string_view server_url = "/";   // where the operations live, as the client sees it
 };
 
-/// The document (OpenAPI 3.0.3) as JSON text, made from the route table, the schema's descriptors and the error table:
+/// The document (OpenAPI 3.1.0) as JSON text, made from the route table, the schema's descriptors and the error table:
 /// what they say is what it says. Pure; thread-safe.
 std::string openapi_json(const OpenapiInfo& info = {});
 

@@ -13,7 +13,7 @@ constexpr std::array kSentences = {
     Sentence{"Attachment.size", "In bytes."},
     Sentence{"Body", "What a message says. At most 65,536 bytes in all."},
     Sentence{"Body.cut", "This is but the front of it; getBody gives all. Not in requests."},
-    Sentence{"BodyCut.hash", "SHA-256."},
+    Sentence{"BodyCut.hash", "Of the whole body: the first 16 bytes of a SHA-256."},
     Sentence{"BodyCut.size", "Of the whole body, in bytes as limits count."},
     Sentence{"Body.type", "\"text\" when empty; any name of at most 32 bytes."},
     Sentence{"Body.summary", "Shown where there is no room for the text."},

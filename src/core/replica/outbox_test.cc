@@ -286,6 +286,30 @@ TEST(Conformance, S08_retry_beyond_the_window_of_what_was_never_committed) {
   EXPECT_TRUE(device.store.outbox().empty());
 }
 
+TEST(Conformance, S120_what_a_kicked_device_had_not_sent_goes_by_the_same_rules_after_the_next_login) {
+  for (const bool reached : {true, false}) {
+    TestServer server;
+    TestDevice device(kAnna);
+    TestLink& link = join(server, device);
+    server.send(kBen, kAnna, "before");
+    settle(server, device, link);
+    device.send(kBen, "hello");
+    const Request request = device.expect<Send>();
+    if (reached) server.receive(link, request);
+    device.frame({0, Kick{.code = "OTHER_DEVICE", .terminal = true, .message = {}}});
+    EXPECT_EQ(device.replica->link(), LinkState::refused);
+    device.disconnect();
+    server.disconnect(link);
+    sleep(server, device, 3 * kDayMs);
+    for (int i = 0; i < 70; ++i) server.send(kBen, kAnna, "after");
+    EXPECT_EQ(device.store.outbox().size(), 1u) << "kept";
+    join(server, device);
+    EXPECT_EQ(outcomes(device).back(), reached ? OutboxOutcome::sent : OutboxOutcome::undecided);
+    EXPECT_EQ(device.store.outbox().size(), reached ? 0u : 1u);
+    EXPECT_EQ(log_length(server), reached ? 72u : 71u) << "not sent twice, and nothing unasked";
+  }
+}
+
 // A backup from before the send, put back days later: by what it knows nothing of this has ever left.
 TEST(Conformance, S125_what_a_backup_holds_to_be_unsent_is_looked_for_before_it_is_sent) {
   TestServer server;

@@ -228,17 +228,20 @@ class TestServer {
     ++syncs;
     SyncQuery query{link.user,        sync.cursor, sync.p0,     sync.p0_round,
                     sync.below,       sync.limit,  sync.bodies, sync.bodies == Bodies::recent ? sync.recent : 0,
-                    sync.byte_budget, {},          {}};
+                    sync.byte_budget, {},          {},          {}};
     if (const auto bar = sync.page_token.find('|'); bar != std::string::npos) {
       query.resume_after = Seq(std::stoull(sync.page_token.substr(0, bar)));
       query.resume_conversation = ConversationId(sync.page_token.substr(bar + 1));
+      if (query.resume_conversation.empty()) query.resume_objects = Mark(query.resume_after.value);
     }
     auto page = read_sync(view, params, query);
     if (!page) return link.down.push_back({id, page.error()});
     if (!page->more) link.armed = true, link.hinted = false;
     SyncAnswer answer{std::move(*page), {}};
-    if (!answer.page.resume_conversation.empty())
-      answer.page_token = std::to_string(answer.page.resume_after.value) + "|" + answer.page.resume_conversation.value;
+    const std::uint64_t place =
+        answer.page.resume_objects ? answer.page.resume_objects.value : answer.page.resume_after.value;
+    if (!answer.page.complete())
+      answer.page_token = std::to_string(place) + "|" + answer.page.resume_conversation.value;
     link.down.push_back({id, std::move(answer)});
   }
   void answer(TestLink& link, std::uint64_t id, const Jumps& jumps) {
