@@ -57,6 +57,69 @@ TEST(Conformance, S125_an_old_backup_is_restored_on_the_same_phone) {
   EXPECT_EQ(restored.shows(kChat).unread, (Unread{30, true}));
 }
 
+UserObject draft_with(const std::string& text) {
+  SavedDraft draft{kChat};
+  draft.body.text = text;
+  return {draft};
+}
+
+std::string draft_on(const Phone& phone) {
+  for (const auto& [name, state] : phone.store().objects())
+    if (const auto* draft = std::get_if<SavedDraft>(&state.shown().what)) return draft->body.text;
+  return {};
+}
+
+TEST(Conformance, S125_drafts_and_edits_of_an_old_backup_replace_nothing_newer) {
+  // What the backup holds has its number or waits for it; what came after it was made on this phone or on another.
+  for (const bool numbered : {false, true}) {
+    for (const bool elsewhere : {false, true}) {
+      SCOPED_TRACE(std::string(numbered ? "numbered" : "waiting") + (elsewhere ? ", elsewhere" : ", here"));
+      Scenario s;
+      Phone& a1 = s.phone("A1");
+      Phone& a2 = s.phone("A2");
+      Phone& b1 = s.phone("B1");
+      a1.says("B", "original");
+      s.quiet();
+      if (numbered) {
+        a1.loses_asked<replica::Mutate>(2);
+      } else {
+        a1.goes_offline();
+      }
+      a1.device().set_object(draft_with("old draft"));
+      a1.device().edit(kChat, Seq(1), "edit one", std::nullopt);
+      s.pass(1'000);
+      const replica::MemoryStore backup = a1.store();
+      if (numbered) a1.goes_offline();
+      a1.comes_online();
+      s.quiet();
+      ASSERT_EQ(draft_on(a2), "old draft");
+      ASSERT_EQ(b1.row(kChat, Seq(1)).body.text, "edit one");
+      Phone& later = elsewhere ? a2 : a1;
+      later.device().set_object(draft_with("new draft"));
+      later.device().edit(kChat, Seq(1), "edit two", std::nullopt);
+      s.quiet();
+      s.throw_away(a1);
+      for (Phone* phone : {&a2, &b1}) phone->goes_offline();
+      s.pass(10LL * 24 * kHourMs);
+      for (Phone* phone : {&a2, &b1}) phone->comes_online();
+      s.posts("B", "A", 1);
+      s.pass(10'000);
+
+      Phone& restored = s.new_phone("A1", backup);
+      restored.device().start({});
+      s.quiet();
+      for (Phone* phone : {&restored, &a2}) {
+        EXPECT_EQ(draft_on(*phone), "new draft") << "not overwritten by an older one";
+        EXPECT_EQ(phone->row(kChat, Seq(1)).body.text, "edit two");
+      }
+      EXPECT_EQ(b1.row(kChat, Seq(1)).body.text, "edit two");
+      std::vector<std::string> given_back;
+      for (const auto& event : restored.saw<replica::ChangeRefusedEvent>()) given_back.push_back(event.body.text);
+      EXPECT_THAT(given_back, ::testing::UnorderedElementsAre("old draft", "edit one")) << "no text is lost";
+    }
+  }
+}
+
 /// S as it stood at the backup, and as it went on: B1 has it all; B2 has its rows, and an older place in the index.
 struct Restored {
   explicit Restored(Scenario& s) : b1(s.phone("B1")), b2(s.phone("B2")) {

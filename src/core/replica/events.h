@@ -68,12 +68,13 @@ struct ChangeEvent {
   ChangeOutcome outcome = ChangeOutcome::queued;
 };
 
-/// A change (read, mark unread, recall, edit, react) was refused for good.
+/// A change was refused for good; or, as MUTATION_EXPIRED, given back: an edit, a mute, a pin, a mark of being unread,
+/// a draft, a setting or a block, when it is not known whether it was made, and what came after it. Its user decides.
 struct ChangeRefusedEvent {
   ConversationId conversation;
   MutationKind kind = MutationKind::read;
   Seq seq;    // of the message, or read up to there
-  Body body;  // of an edit: the text is kept for its user
+  Body body;  // of an edit or a draft: the text is kept for its user
   Error error;
 };
 

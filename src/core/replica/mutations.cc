@@ -8,6 +8,27 @@ bool changes_message(MutationKind kind) {
   return kind >= MutationKind::recall && kind <= MutationKind::react;
 }
 
+bool is_repeatable(MutationKind kind) {
+  switch (kind) {
+    case MutationKind::read:
+    case MutationKind::recall:
+    case MutationKind::react:
+    case MutationKind::clear:
+    case MutationKind::remove:
+    case MutationKind::delete_for_me:
+      return true;
+    case MutationKind::mark_unread:
+    case MutationKind::edit:
+    case MutationKind::mute:
+    case MutationKind::pin:
+    case MutationKind::draft:
+    case MutationKind::setting:
+    case MutationKind::block:
+      return false;
+  }
+  return false;
+}
+
 Mutations::Mutations(Workspace& workspace, const StoreImage& image) : ws_(workspace) {
   for (const MutationItem& item : image.mutations) open_[item.number].item = item;
 }
@@ -26,6 +47,15 @@ std::optional<MutationItem> Mutations::close(std::uint64_t number) {
   std::erase_if(ws_.out.batch.mutations, [&](const MutationItem& item) { return item.number == number; });
   ws_.out.batch.mutations_removed.push_back(number);
   return std::move(found.mapped().item);
+}
+
+std::vector<MutationItem> Mutations::close_unrepeatable() {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, open] : open_)
+    if (!is_repeatable(open.item.kind)) numbers.push_back(number);
+  std::vector<MutationItem> closed;
+  for (const std::uint64_t number : numbers) closed.push_back(*close(number));
+  return closed;
 }
 
 void Mutations::put_off(std::uint64_t number, const Error& error) {

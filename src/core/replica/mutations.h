@@ -8,6 +8,8 @@ namespace tidemark::replica {
 
 /// Those kinds that change a message, for everybody.
 bool changes_message(MutationKind kind);
+/// Done twice, or late, it takes nothing back that was done since; of the other kinds the later commit wins.
+bool is_repeatable(MutationKind kind);
 
 class Mutations {
  public:
@@ -20,6 +22,8 @@ class Mutations {
   void add(MutationItem item);
   /// Answered for good: takes it out. Nothing when it is not open.
   std::optional<MutationItem> close(std::uint64_t number);
+  /// Takes out those that are not repeatable, by number.
+  std::vector<MutationItem> close_unrepeatable();
   /// Not now: asked again later.
   void put_off(std::uint64_t number, const Error& error);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/params.h"
+#include "core/replica/index_line.h"
 #include "core/replica/objects.h"
 
 namespace tidemark::replica {
@@ -55,6 +56,8 @@ OwnObjects::OwnObjects(Workspace& workspace, Mutations& mutations, const StoreIm
   for (const ObjectState& state : image.objects) objects_[tidemark::name_of(state.object)] = state;
   for (const MutationItem& item : image.mutations)
     if (item.kind >= MutationKind::draft) in_flight_.insert(name_of(item));
+  for (const auto& [name, state] : objects_)
+    if (state.wish && !state.wanting && !in_flight_.contains(name)) in_doubt_.insert(name);
 }
 
 Result<void> OwnObjects::set(UserObject wish) {
@@ -69,8 +72,9 @@ Result<void> OwnObjects::set(UserObject wish) {
     return fail(ErrorCode::LIMIT_REACHED, "object", "Too many drafts and settings.");
   ObjectState& state = found != objects_.end() ? found->second : objects_[name];
   if (found == objects_.end()) state.object = emptied(wish);
-  if (same_content(state.shown(), wish)) return {};
-  wish.mark = {};
+  // One in doubt is shown, and may yet be dropped: wished for again, it is made.
+  if (in_doubt_.erase(name) == 0 && same_content(state.shown(), wish)) return {};
+  wish.mark = state.object.mark;
   state.wish = std::move(wish);
   state.wanting = true;
   store(state);
@@ -137,7 +141,43 @@ void OwnObjects::expect_anew() {
 // ---------------------------------------------------------------------------------------------------- asking
 
 bool OwnObjects::settled() const {
-  return std::ranges::none_of(objects_, [](const auto& each) { return each.second.wanting; });
+  return in_doubt_.empty() && std::ranges::none_of(objects_, [](const auto& each) { return each.second.wanting; });
+}
+
+void OwnObjects::on_new_install() {
+  for (auto& [name, state] : objects_)
+    if (state.wish) doubt(name, state), store(state);
+}
+
+void OwnObjects::doubt(const std::string& name, ObjectState& state) {
+  state.wanting = false;
+  in_doubt_.insert(name);
+  run_.reset();
+}
+
+void OwnObjects::look_again(IndexLine& index) {
+  if (in_doubt_.empty()) return;
+  if (!run_) run_ = index.begin_run();
+  if (!index.done(*run_) || !index.in_step()) return;
+  for (const std::string& name : std::exchange(in_doubt_, {})) {
+    ObjectState& state = objects_.at(name);
+    decide(state);
+    store(state);
+  }
+}
+
+/// Nothing has changed since it was made: neither was it done, nor would it take anything back.
+void OwnObjects::decide(ObjectState& state) {
+  if (state.object.mark <= state.wish->mark) {
+    state.wanting = true;
+    return;
+  }
+  const UserObject dropped = *std::exchange(state.wish, std::nullopt);
+  if (same_content(dropped, state.object)) return;
+  ws_.raise(ObjectEvent{state.object});
+  const MutationItem item = item_of(dropped);
+  ws_.raise(ChangeRefusedEvent{item.conversation, item.kind, item.seq, item.body,
+                               Error{ErrorCode::MUTATION_EXPIRED, "", "It has been changed elsewhere since."}});
 }
 
 void OwnObjects::work() {
@@ -162,7 +202,11 @@ void OwnObjects::answered(const MutationItem& item, const std::function<void(Obj
 
 void OwnObjects::on_mutated(const MutationItem& item, const MutatedReply& reply) {
   answered(item, [&](ObjectState& state) {
-    if (state.wanting || !state.wish) return;  // the user has changed it again since
+    if (!state.wish) return;
+    if (state.wanting) {  // the user has changed it again since, and what he saw was this
+      state.wish->mark = std::max(state.wish->mark, reply.mark);
+      return;
+    }
     UserObject made = *std::exchange(state.wish, std::nullopt);
     // Another device may have been later: what the index tells of it stands.
     if (reply.mark < state.object.mark) {
@@ -175,10 +219,13 @@ void OwnObjects::on_mutated(const MutationItem& item, const MutatedReply& reply)
 }
 
 void OwnObjects::on_refused(const MutationItem& item, const Error& error) {
-  const bool again = error.code == ErrorCode::MUTATION_CONFLICT || error.code == ErrorCode::MUTATION_EXPIRED;
+  const bool expired = error.code == ErrorCode::MUTATION_EXPIRED;
+  const bool again = error.code == ErrorCode::MUTATION_CONFLICT || expired;
   answered(item, [&](ObjectState& state) {
     if (!state.wish) return;
-    if (again) {
+    if (expired && !state.wanting) {
+      doubt(tidemark::name_of(state.object), state);
+    } else if (again) {
       state.wanting = true;
     } else if (!state.wanting) {
       state.wish.reset();

@@ -197,6 +197,21 @@ void OwnState::number_next(Held& held) {
   mutations_.add(std::move(item));
 }
 
+/// A mute or a pin has no mark of its own that would tell whether it was changed since: its user decides.
+void OwnState::on_new_install(const Error& expired) {
+  for (auto& [id, held] : ws_.conversations) {
+    if (!held.state.wants_mute && !held.state.wants_pin) continue;
+    ConversationState& state = ws_.edit(held);
+    const bool mute = std::exchange(state.wants_mute, std::nullopt).has_value();
+    const bool pin = std::exchange(state.wants_pin, std::nullopt).has_value();
+    held.local_mute.reset();
+    held.local_pin.reset();
+    show_own(state, held);
+    if (mute) ws_.raise(ChangeRefusedEvent{id, MutationKind::mute, {}, {}, expired});
+    if (pin) ws_.raise(ChangeRefusedEvent{id, MutationKind::pin, {}, {}, expired});
+  }
+}
+
 // --------------------------------------------------------------------------------------------------- answers
 
 void OwnState::close(Held& held) {
@@ -236,8 +251,10 @@ void OwnState::on_refused(const MutationItem& item, const Error& error) {
   close(*held);
   ConversationState& state = ws_.edit(*held);
   if (state.only_here()) return;  // there is nobody to tell any more
-  // The number is spent, the change is not: merged by max, it may be made again under a new one.
-  if (error.code == ErrorCode::MUTATION_EXPIRED || error.code == ErrorCode::MUTATION_CONFLICT)
+  // The number is spent, the change is not: merged by max, it may be made again under a new one. A mute or a pin only
+  // when the number stood for something else, so that it has never been done.
+  if (error.code == ErrorCode::MUTATION_CONFLICT ||
+      (error.code == ErrorCode::MUTATION_EXPIRED && is_repeatable(item.kind)))
     return want_again(*held, item);
   if (item.kind == MutationKind::remove) state.local_removed = {};
   show_own(state, *held);

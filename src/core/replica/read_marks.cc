@@ -108,6 +108,18 @@ void ReadMarks::number_next(Held& held) {
   mutations_.add(std::move(item));
 }
 
+/// Read pointers are merged by max. A flag may have been taken off again elsewhere.
+void ReadMarks::on_new_install(const Error& expired) {
+  for (auto& [id, held] : ws_.conversations) {
+    if (!held.state.wants_unread) continue;
+    ConversationState& state = ws_.edit(held);
+    state.wants_unread = false;
+    held.local_flag = flag_wanted(state);
+    state.object.unread_flag = held.local_flag.value_or(state.server_flag);
+    ws_.raise(ChangeRefusedEvent{id, MutationKind::mark_unread, {}, {}, expired});
+  }
+}
+
 // --------------------------------------------------------------------------------------------------- answers
 
 void ReadMarks::close(Held& held) {
@@ -142,7 +154,9 @@ void ReadMarks::on_refused(const MutationItem& item, const Error& error) {
   if (held == nullptr) return;
   close(*held);
   if (held->state.only_here()) return;  // there is nobody to tell any more
-  if (error.code != ErrorCode::MUTATION_EXPIRED && error.code != ErrorCode::MUTATION_CONFLICT) {
+  const bool again = error.code == ErrorCode::MUTATION_CONFLICT ||
+                     (error.code == ErrorCode::MUTATION_EXPIRED && is_repeatable(item.kind));
+  if (!again) {
     ConversationState& refused = ws_.edit(*held);
     refused.object.unread_flag = held->local_flag.value_or(refused.server_flag);
     return ws_.raise(ChangeRefusedEvent{item.conversation, item.kind, item.seq, {}, error});

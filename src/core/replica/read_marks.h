@@ -18,6 +18,8 @@ class ReadMarks {
   void on_welcome();
   void on_mutated(const MutationItem& item, const MutatedReply& reply);
   void on_refused(const MutationItem& item, const Error& error);
+  /// Of what waits for its number: whether it was done and taken back since is not known.
+  void on_new_install(const Error& expired);
   void work();
   /// All of them have their numbers.
   bool settled() const { return wanting_.empty(); }

@@ -57,6 +57,7 @@ void Replica::on_disconnected(Now now) {
   conversations_.on_link_down();
   large_.on_link_down();
   outbox_.on_link_down();
+  objects_.on_link_down();
   mutations_.on_link_down();
   passing_.on_link_down();
   receipts_.on_link_down();
@@ -249,28 +250,40 @@ void Replica::on_mutated(const Pending& asked, const MutatedReply& reply) {
 
 void Replica::on_mutation_refused(const Pending& asked, const Error& error) {
   if (error_info(error.code).retryable) return mutations_.put_off(asked.key, error);
-  const auto item = mutations_.close(asked.key);
-  if (!item) return;
-  if (changes_message(item->kind)) return changes_.on_refused(*item, error);
-  if (is_own_state(item->kind)) return own_.on_refused(*item, error);
-  if (item->kind >= MutationKind::draft) return objects_.on_refused(*item, error);
-  marks_.on_refused(*item, error);
+  if (const auto item = mutations_.close(asked.key)) refused_for_good(*item, error);
+}
+
+void Replica::refused_for_good(const MutationItem& item, const Error& error) {
+  if (changes_message(item.kind)) return changes_.on_refused(item, error);
+  if (is_own_state(item.kind)) return own_.on_refused(item, error);
+  if (item.kind >= MutationKind::draft) return objects_.on_refused(item, error);
+  marks_.on_refused(item, error);
 }
 
 void Replica::on_hello_refused(const Error& error) {
   ws_.out.close_link = true;
   if (error.code == ErrorCode::NEW_INSTALL_REQUIRED) {
-    // A copy of another device's state: a new installation with the same rows, cursor and outbox.
-    DeviceState& device = ws_.edit_device();
-    device.install = InstallId(ws_.dice.install_id());
-    device.generation = 0;
-    return;
+    return begin_new_install();
   }
   if (error_info(error.code).retryable) return;
   link_ = LinkState::refused;
   // Logged out while it was away: as a kick, it is for the user to come back.
   const std::string_view kick = ends_login(error.code) ? error_info(error.code).name : std::string_view();
   ws_.raise(LinkEvent{LinkState::refused, error, std::string(kick)});
+}
+
+/// What is held is a copy of another installation's state, which may be old: a new one with the same rows, cursor and
+/// outbox. The server knows nothing of the copy's numbers, so what is open would be done once more, over what was done
+/// since.
+void Replica::begin_new_install() {
+  DeviceState& device = ws_.edit_device();
+  device.install = InstallId(ws_.dice.install_id());
+  device.generation = 0;
+  const Error expired{ErrorCode::MUTATION_EXPIRED, "", "It was made before this device was restored."};
+  for (const MutationItem& item : mutations_.close_unrepeatable()) refused_for_good(item, expired);
+  marks_.on_new_install(expired);
+  own_.on_new_install(expired);
+  objects_.on_new_install();
 }
 
 // ------------------------------------------------------------------------------------------ the user's actions
@@ -468,6 +481,7 @@ void Replica::work() {
     // Until it is known what a restore lost, nothing is applied to rows that may be among it.
     if (conversations_.jumps_wanted()) return conversations_.ask_jumps();
     outbox_.work();  // may want a run of sync, or rows of a conversation
+    objects_.look_again(index_);
     index_.work();
     large_.work();
     conversations_.work();

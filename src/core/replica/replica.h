@@ -134,7 +134,9 @@ class Replica {
   void on_refused(const Pending& asked, const Error& error);
   void on_mutated(const Pending& asked, const MutatedReply& reply);
   void on_mutation_refused(const Pending& asked, const Error& error);
+  void refused_for_good(const MutationItem& item, const Error& error);
   void on_hello_refused(const Error& error);
+  void begin_new_install();
   void learn_time(std::int64_t server_time);
   bool unanswered_too_long() const;
   void show_link();
