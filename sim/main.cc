@@ -127,6 +127,8 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"unread_counted", tidemark::Fault::unread_counted},
     {"read_beyond_head", tidemark::Fault::read_beyond_head},
     {"cursor_over_dropped", tidemark::Fault::cursor_over_dropped},
+    {"outbox_forgets", tidemark::Fault::outbox_forgets},
+    {"never_notifies", tidemark::Fault::never_notifies},
 };
 #endif
 
