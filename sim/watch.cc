@@ -173,7 +173,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
     if (run_.tracing)
-      device.tell(fmt::format(
+      device.show(fmt::format(
           "stores {}: sort {} head {} touch {} mark {} read {} (own {}) unread {}{}{}, touched {} tail {} cleared "
           "{} (own {}){}",
           state.id().value, state.object.sort_time, state.object.head_seq.value, state.object.touch_seq.value,
@@ -334,10 +334,12 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer)) {
     order_.welcomed(device);
     receipts_.welcomed(device);
+    if (welcome->mode == Mode::reset) run_.hit(Counter::resets);
     if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);
   }
   if (const auto* error = std::get_if<Error>(&frame.answer)) {
     if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
+    if (error->code == ErrorCode::RETRY_LATER) run_.hit(Counter::put_off);
     if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
   }
   if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
@@ -345,7 +347,8 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
     if (sync->page.more) run_.hit(Counter::descents);
   }
   if (const auto* page = std::get_if<ConversationPage>(&frame.answer)) {
-    run_.hit(Counter::gaps);
+    const auto* held = device.store().conversation(page->conversation);
+    if (held && !held->state.coverage.empty() && page->covers.to > held->state.tail) run_.hit(Counter::gaps);
     if (page->hole.to > page->hole.after) run_.hit(Counter::holes);
     if (!page->hidden.empty()) run_.hit(Counter::hidden);
     if (!page->touched.empty()) run_.hit(Counter::touched_rows);
