@@ -141,21 +141,30 @@ part_processes_long() {
 part_sim() {
   gtest sim build/dev/tidemark_sim_test 240
   checked build/dev/tidemark-sim --runs 1000 --all-met --save build/sim-met.txt
-  checked build/dev/tidemark-sim --runs 300 --store log --quiet
+  checked build/dev/tidemark-sim --runs 300 --store log --all-met
 }
 part_asan_sim() { checked build/asan/tidemark-sim --runs 40 --quiet; }
 part_sim_long() { limit_s=900 checked build/dev/tidemark-sim explore --minutes 10; }
 
 # planted ARGUMENT...: one result for each fault, which has to be found; %s is the seed that found it first.
 planted() {
-  local fault seed invariant out
+  local fault seed invariant out found
   while read -r fault seed invariant; do
     case $fault in '' | '#'*) continue ;; esac
     status "$part: $fault"
     out=build/test-logs/$part.$fault.out
     in_group timeout -k 10 120 build/dev/tidemark-sim-planted "${@//%s/$seed}" --quiet --plant "$fault" >"$out" 2>&1
     cat "$out" >>"$log"
-    if grep -q -E 'fails: (I[0-9]|hooks)' "$out"; then record "$fault" passed; else
+    found=$(sed -n -E 's/^seed ([0-9]+) \([a-z]+\) fails: (I[0-9]+|hooks|told):.*/\1 \2/p' "$out" | sed -n 1p)
+    if [ -n "$found" ]; then
+      record "$fault" passed
+      # A change of the product moves events a little, so this is no failure; the list is to be written anew one day.
+      if [[ "$*" = *%s* ]] && [ "$found" != "$seed $invariant" ]; then
+        clear_status
+        say "$fault was found by seed ${found% *} as ${found#* }, and is listed with seed $seed as $invariant;" \
+          "scripts/planted_seeds writes the list anew" | tee -a "$log"
+      fi
+    else
       say "$fault was not found (it was, as $invariant); see $out" | tee -a "$shown" >>"$log"
       record "$fault" failed
     fi

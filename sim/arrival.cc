@@ -91,6 +91,7 @@ void JudgedWorld::check_bot(const UserId& user) {
 
 void JudgedWorld::check_device(const SimDevice& device) {
   order_.check_list(device);
+  screens_.check(device);
   receipts_.check_arrived(device, users_);
   for (const auto& [id, stored] : device.store().conversations())
     if (stored.state.only_here()) run_.hit(Counter::only_here);

@@ -57,7 +57,7 @@ namespace tidemark::sim {
   X(descents, "syncs of more than one page")                                     \
   X(holes, "pages that left an explicit hole")                                   \
   X(hidden, "answers that named a hidden range")                                 \
-  X(gaps, "devices that found a gap and pulled")                                 \
+  X(gaps, "pages of what a device had missed above all that it held")            \
   X(cuts, "connections cut in the middle of a frame")                            \
   X(frames_dropped, "frames that were lost")                                     \
   X(frames_doubled, "frames that came twice")                                    \
@@ -84,9 +84,13 @@ namespace tidemark::sim {
   X(crashes_after_sync, "crashes after a commit and before its answers")         \
   X(failed_writes, "commits that could not be written")                          \
   X(failed_syncs, "commits whose sync failed")                                   \
+  X(torn, "crashes that left a part of what was not synced, on files alone")     \
+  X(put_off, "requests of a round that failed or was too full, to be repeated")  \
+  X(sent_again, "messages sent once more under their id")                        \
   X(full_disks, "times that the disk was full")                                  \
   X(recoveries, "recoveries after a failed commit")                              \
   X(restores, "servers put back from a backup")                                  \
+  X(resets, "devices told to begin anew")                                        \
   X(rollbacks, "devices told of a restore")                                      \
   X(lost_rows, "ranges of rows that a restore left on a device alone")           \
   X(found_again, "lost rows whose message came back under another number")       \

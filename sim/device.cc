@@ -158,17 +158,17 @@ void SimDevice::trace_requests(const std::vector<replica::Request>& requests) {
     if (const auto* sync = std::get_if<replica::ConversationSync>(&request.operation)) {
       std::string known;
       for (const Interval& range : sync->known) known += fmt::format(" ({}, {}]", range.after.value, range.to.value);
-      tell(fmt::format("asks for news of {} after {}, holds{}", sync->conversation.value, sync->after.value, known));
+      show(fmt::format("asks for news of {} after {}, holds{}", sync->conversation.value, sync->after.value, known));
     }
     if (const auto* mutate = std::get_if<replica::Mutate>(&request.operation))
-      tell(fmt::format("sends change {} of kind {}", mutate->item.number, static_cast<int>(mutate->item.kind)));
+      show(fmt::format("sends change {} of kind {}", mutate->item.number, static_cast<int>(mutate->item.kind)));
     if (const auto* history = std::get_if<replica::History>(&request.operation))
-      tell(fmt::format("asks for history of {}, before {}", history->conversation.value,
+      show(fmt::format("asks for history of {}, before {}", history->conversation.value,
                        history->before.value_or(Seq()).value));
     if (const auto* ack = std::get_if<replica::Ack>(&request.operation))
-      tell(fmt::format("acknowledges mark {}", ack->mark.value));
+      show(fmt::format("acknowledges mark {}", ack->mark.value));
     if (const auto* receipts = std::get_if<replica::AskReceipts>(&request.operation))
-      tell(fmt::format("{} how far others have read {}", receipts->watch ? "looks" : "looks no more",
+      show(fmt::format("{} how far others have read {}", receipts->watch ? "looks" : "looks no more",
                        receipts->conversation.value));
   }
 }

@@ -132,6 +132,7 @@ class SimDevice {
   const std::map<std::uint64_t, Asked>& asked() const { return asked_; }
   SimClock& clock() { return clock_; }
   void tell(const std::string& what) { run_.tell(name_.shown + " " + what); }
+  void show(const std::string& what) const { run_.show(name_.shown + " " + what); }
 
  private:
   replica::Options any_options();

@@ -66,10 +66,17 @@ void SimDisk::set_full(bool full) {
   sorted_->set_full(full);
 }
 
-void SimDisk::crash(Fate unsynced) {
+bool SimDisk::crash(Fate unsynced) {
   if (kind_ == StoreKind::log) strike_sorted(0, unsynced);
   sorted_->crash(unsynced);
-  files_->crash([&] { return unsynced == Fate::kept || dice_.chance(500); });
+  bool some_kept = false;
+  bool some_lost = false;
+  files_->crash([&] {
+    const bool kept = unsynced == Fate::kept || dice_.chance(500);
+    (kept ? some_kept : some_lost) = true;
+    return kept;
+  });
+  return some_kept && some_lost;
 }
 
 std::shared_ptr<SimDisk> SimDisk::copy() {

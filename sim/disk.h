@@ -29,7 +29,8 @@ class SimDisk {
   void fail_sync(std::uint64_t nth, Fate fate);
   void fail_recoveries(std::uint64_t times);
   void set_full(bool full);
-  void crash(Fate unsynced);
+  /// Whether a part of what was not synced is there and a part is not.
+  bool crash(Fate unsynced);
   std::shared_ptr<SimDisk> copy();
 
  private:

@@ -66,7 +66,7 @@ void HookBook::take(const std::string& body) {
   const auto [known, fresh] = told_.emplace(event.id(), what);
   if (known->second != what)
     throw Violation("hooks", fmt::format("{} is \"{}\" and was \"{}\"", event.id(), what, known->second));
-  if (run_.tracing) run_.tell(fmt::format("the application is told {}: {}", event.id(), what));
+  if (run_.tracing) run_.show(fmt::format("the application is told {}: {}", event.id(), what));
   if (!fresh) return run_.hit(Counter::events_again);
   if (kind == EventKind::attachments_expired)
     return take_expired(event.id(), {event.at(), ConversationId(event.conversation_id()), Seq(event.entry().seq())});

@@ -19,6 +19,7 @@
 #include "sim/order_judge.h"
 #include "sim/own_book.h"
 #include "sim/receipts_judge.h"
+#include "sim/screen_judge.h"
 #include "sim/server.h"
 #include "sim/texts.h"
 
@@ -43,10 +44,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void on_given_up(const Event& event) override { hooks_.given_up(event); }
   void on_dying() override { look_at_log(); }
   void on_storing(SimDevice& device, const replica::StoreBatch& batch) override;
-  void on_acted(SimDevice& device) override {
-    memory_.check(device);
-    check_passed(device);
-  }
+  void on_acted(SimDevice& device) override;
   void on_event(SimDevice& device, const replica::Event& event) override;
   bool on_request(SimDevice& device, const replica::Request& request) override;
   bool on_answer(SimDevice& device, replica::ServerFrame& frame) override;
@@ -115,6 +113,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
   void note_change(const SimDevice& device, const MutatedReply& reply);
   void expect_passing(const SimDevice& device, const replica::ServerFrame& frame);
   void check_passed(const SimDevice& device);
+  void check_sent(const SimDevice& device, const replica::OutboxEvent& event);
   void check_fresh_devices();
   void check_device(const SimDevice& device);
   void check_bot(const UserId& user);
@@ -130,6 +129,7 @@ class JudgedWorld : public ServerWatch, public DeviceWatch {
                   },
                   [this] { return server_.latest_ms(); }};
   ReceiptsJudge receipts_{run_, book_, own_};
+  ScreenJudge screens_{run_};
   OwnBook own_before_;  // and of the one before it
   /// A push with entries that its device does not know.
   struct Passing {

@@ -31,7 +31,8 @@ namespace tidemark::sim {
   X(I18, "links, users and devices measured")                                  \
   X(I19, "devices asked whether they are in step")                             \
   X(I20, "cursors asked whether they went past what a device could not read")  \
-  X(hooks, "entries asked whether the application was told of them")
+  X(hooks, "entries asked whether the application was told of them")           \
+  X(told, "rows, lists and outboxes compared with what events told of them")
 
 enum class Judge : std::size_t {
 #define TIDEMARK_SIM_JUDGE(name, text) name,

@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
+#include <deque>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "core/planted.h"
 #include "sim/progress.h"
+#include "sim/under_way.h"
 
 namespace {
 using namespace tidemark::sim;
@@ -37,12 +39,42 @@ std::vector<RunMode> modes_of(const std::string& mode) {
   return {RunMode::safety, RunMode::liveness};
 }
 
-void print_failure(const Failure& failure) {
-  const RunOptions prefix = shortest_prefix(failure.options, failure.actions);
+#ifdef TIDEMARK_PLANTED_FAULTS
+constexpr std::string_view kProgram = "tidemark-sim-planted";
+#else
+constexpr std::string_view kProgram = "tidemark-sim";
+#endif
+
+/// How to see a run again.
+std::string command_of(const RunOptions& run, const std::string& plant) {
+  return fmt::format("{} --seed {} --mode {} --actions {}{}{} --trace", kProgram, run.seed, name_of(run.mode),
+                     run.actions_max, run.store == StoreKind::log ? " --store log" : "",
+                     plant.empty() ? "" : " --plant " + plant);
+}
+
+/// The trace of the shortest prefix: all of it in a file, its end here.
+void print_failure(const Failure& failure, const std::string& plant, std::size_t lines_shown) {
+  RunOptions prefix = shortest_prefix(failure.options, failure.actions);
   fmt::print("seed {} ({}) fails: {}\n", failure.options.seed, name_of(failure.options.mode), failure.violation);
   fmt::print("  the first {} of {} actions are enough; to see them:\n", prefix.actions_max, failure.actions);
-  fmt::print("  tidemark-sim --seed {} --mode {} --actions {}{} --trace\n", prefix.seed, name_of(prefix.mode),
-             prefix.actions_max, prefix.store == StoreKind::log ? " --store log" : "");
+  fmt::print("  {}\n", command_of(prefix, plant));
+  const auto path = std::filesystem::temp_directory_path() /
+                    fmt::format("{}-{}-{}.trace", kProgram, prefix.seed, name_of(prefix.mode));
+  std::ofstream file(path);
+  std::deque<std::string> end;
+  prefix.tracing = true;
+  prefix.traced = [&](const std::string& line) {
+    file << line;
+    end.push_back(line);
+    if (end.size() > lines_shown) end.pop_front();
+  };
+  (void)run_world(prefix);
+  file.close();
+  for (const std::string& line : end) fmt::print("{}", line);
+  if (file)
+    fmt::print("  all of it: {}\n", path.string());
+  else
+    fmt::print("  {} cannot be written.\n", path.string());
 }
 
 /// What other runs have met; nothing when there is no such file and it was not asked for by name.
@@ -51,13 +83,6 @@ tidemark::Result<std::optional<Met>> met_before(const std::string& path, bool as
   if (!in && !asked_for) return std::nullopt;
   if (!in) return tidemark::fail(tidemark::ErrorCode::NOT_FOUND, "against", path + " cannot be read.");
   return Met::from_text(std::string(std::istreambuf_iterator<char>(in), {}));
-}
-
-/// Whether each thing was met at least once.
-bool all_met(const Met& met) {
-  for (std::size_t i = 0; i < kCounters.size(); ++i)
-    if (met.of(static_cast<Counter>(i)).runs == 0) return false;
-  return true;
 }
 
 Progress::Where where_to_show(const Flags& flags) {
@@ -81,7 +106,9 @@ int run(const Flags& flags) {
   const Session session = run_session(flags.session, [&](const Session& now) { progress.show(now); });
   progress.clear();
   constexpr std::size_t kShown = 5;
-  for (std::size_t i = 0; i < std::min(kShown, session.failures.size()); ++i) print_failure(session.failures[i]);
+  constexpr std::size_t kLinesShown = 60;  // of the first; the others are likely to be the same
+  for (std::size_t i = 0; i < std::min(kShown, session.failures.size()); ++i)
+    if (!flags.session.tracing) print_failure(session.failures[i], flags.plant, i == 0 ? kLinesShown : 0);
   if (!flags.quiet && flags.exploring) fmt::print("{}\n", report(session.met, compared));
   if (!flags.quiet && !flags.exploring)
     fmt::print("{}\n{}\n", table_of_things(session.met), table_of_judges(session.met));
@@ -90,8 +117,9 @@ int run(const Flags& flags) {
     fmt::print(stderr, "{} cannot be written.\n", flags.save);
     return 2;
   }
-  if (flags.all_counters && !all_met(session.met)) {
-    fmt::print("Something of the list was never met: these runs have not shown what they are meant to show.\n");
+  if (const auto never = missing(session.met, flags.session.store); flags.all_counters && !never.empty()) {
+    fmt::print("These runs have not shown what they are meant to show. Never met:\n");
+    for (const std::string& name : never) fmt::print("  {}\n", name);
     return 1;
   }
   return session.failures.empty() ? 0 : 1;
@@ -127,6 +155,8 @@ const std::map<std::string, tidemark::Fault> kFaults{
     {"unread_counted", tidemark::Fault::unread_counted},
     {"read_beyond_head", tidemark::Fault::read_beyond_head},
     {"cursor_over_dropped", tidemark::Fault::cursor_over_dropped},
+    {"outbox_forgets", tidemark::Fault::outbox_forgets},
+    {"never_notifies", tidemark::Fault::never_notifies},
 };
 #endif
 
@@ -139,7 +169,6 @@ int main(int argc, char** argv) {
   Flags flags;
   flags.session.threads = std::max(1U, std::thread::hardware_concurrency());
   const auto common = [&](CLI::App& command) {
-    command.add_option("--seed", flags.session.seed, "The first seed")->capture_default_str();
     command
         .add_option("--mode", flags.mode,
                     "safety: faults for ever; liveness: they stop and everybody must arrive; both")
@@ -157,14 +186,17 @@ int main(int argc, char** argv) {
 #endif
   };
   common(app);
+  app.add_option("--seed", flags.session.seed, "The first seed")->capture_default_str();
   app.add_option("--runs", flags.session.runs, "Seeds from there on")->capture_default_str();
   app.add_option("--actions", flags.session.actions_max, "Only the first actions of users");
   app.add_flag("--trace", flags.session.tracing, "Print what happens");
   app.add_option("--save", flags.save, "Keep what these runs have met in a file, for `explore --against`");
-  app.add_flag("--all-met", flags.all_counters, "Fail when something of the list was never met");
+  app.add_flag("--all-met", flags.all_counters,
+               "Fail when something of the list was never met, or a judge never asked");
   CLI::App* explore = app.add_subcommand(
       "explore", "Look for seeds that fail, from a random one on, and tell what was covered and what of it is new");
   common(*explore);
+  explore->add_option("--seed", flags.session.seed, "The first seed; without it a random one");
   explore->add_option("--minutes", flags.minutes, "How long")->capture_default_str();
   explore->add_option("--against", flags.against, "What is not new: a file that --save has written")
       ->capture_default_str();
@@ -173,6 +205,7 @@ int main(int argc, char** argv) {
   // What stores say of faults that were ordered.
   tidemark::set_log(tidemark::LogLevel::off, tidemark::LogFormat::text);
 
+  name_runs_on_abort();
   flags.session.modes = modes_of(flags.mode);
   if (flags.session.tracing) flags.session.threads = 1;
   if (*explore) {

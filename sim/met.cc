@@ -104,6 +104,18 @@ Result<Met> Met::from_text(std::string_view text) {
 
 // ---------------------------------------------------------------------------------------------------------- news
 
+std::vector<std::string> missing(const Met& met, StoreKind store) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kCounters.size(); ++i) {
+    const auto counter = static_cast<Counter>(i);
+    if (counter == Counter::torn && store == StoreKind::memory) continue;
+    if (met.of(counter).runs == 0) names.emplace_back(kCounters[i].text);
+  }
+  for (std::size_t i = 0; i < kJudges.size(); ++i)
+    if (met.asked().counts[i] == 0) names.push_back(fmt::format("judge {}: {}", kJudges[i].name, kJudges[i].text));
+  return names;
+}
+
 std::vector<std::string> news(const Met& met, const Met& before) {
   std::vector<std::string> all;
   for (std::size_t a = 1; a < kFaultKinds.size(); ++a)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "sim/counters.h"
+#include "sim/disk.h"
 #include "sim/judges.h"
 
 namespace tidemark::sim {
@@ -79,6 +80,9 @@ class Met {
   std::array<Pair, kPairs> pairs_{};
   Asked asked_;
 };
+
+/// What was never met, and which judges were never asked; a store that is all memory tears nothing.
+std::vector<std::string> missing(const Met& met, StoreKind store);
 
 /// What is new in `met`, a sentence each: faults that came together in a run for the first time, and things of which
 /// one run met at least twice as many as any before.

@@ -108,8 +108,10 @@ std::string table_of_news(const Met& met, const Met* before) {
 }
 
 std::string last_line(const Session& session) {
-  return fmt::format("{} runs, {} failed; {:.1f} virtual hours in {:.1f} s; final number {:016x}\n", session.runs,
-                     session.failures.size(), hours_of(session), session.seconds, session.fingerprint);
+  const double rate = session.seconds > 0 ? hours_of(session) / session.seconds : 0;
+  return fmt::format("{} runs, {} failed; {:.1f} virtual hours in {:.1f} s ({:.2f}/s); final number {:016x}\n",
+                     session.runs, session.failures.size(), hours_of(session), session.seconds, rate,
+                     session.fingerprint);
 }
 
 std::string report(const Met& met, const Met* before) {

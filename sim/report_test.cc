@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <stdexcept>
 
+#include "base/check.h"
 #include "sim/progress.h"
+#include "sim/under_way.h"
 
 namespace tidemark::sim {
 namespace {
@@ -243,6 +246,61 @@ TEST(Session, WhatItHasMetIsTheSameWhateverTheThreads) {
   EXPECT_EQ(one.fingerprint, three.fingerprint);
   EXPECT_EQ(one.met.runs(), 6U);
   EXPECT_GT(one.virtual_ms, 0);
+}
+
+TEST(Session, WatchingARunDoesNotChangeIt) {
+  RunOptions run{5, RunMode::safety};
+  const RunResult unseen = run_world(run);
+  std::size_t lines = 0;
+  run.tracing = true;
+  run.traced = [&](const std::string&) { ++lines; };
+  const RunResult seen = run_world(run);
+  EXPECT_GT(lines, 1'000U);
+  EXPECT_EQ(seen.fingerprint, unseen.fingerprint);
+}
+
+TEST(Session, WhatIsThrownIsAFailureOfItsRun) {
+  RunOptions run{5, RunMode::safety};
+  run.tracing = true;
+  run.traced = [lines = 0](const std::string&) mutable {
+    if (++lines == 100) throw std::out_of_range("a map has no such key");
+  };
+  EXPECT_EQ(run_world(run).violation, "thrown: a map has no such key");
+}
+
+TEST(Session, AFailedCheckNamesTheRunsUnderWay) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto die = [] {
+    name_runs_on_abort();
+    const UnderWay one({42, RunMode::safety});
+    {
+      const UnderWay over({43, RunMode::safety});
+    }
+    const UnderWay other({44, RunMode::liveness});
+    TM_CHECK(false, "a check of the product");
+  };
+  EXPECT_DEATH(die(), "under way: seed 42 \\(safety\\)\nunder way: seed 44 \\(liveness\\)\n");
+}
+
+TEST(Met, WhatIsMissingIsNamedWithTheJudges) {
+  Met met;
+  Counters all;
+  all.counts.fill(1);
+  all.counts[static_cast<std::size_t>(Counter::torn)] = 0;
+  Asked asked;
+  asked.counts.fill(1);
+  met.add(all, asked, {0, 1, "safety"});
+  EXPECT_THAT(missing(met, StoreKind::memory), IsEmpty()) << "it tears nothing";
+  EXPECT_THAT(missing(met, StoreKind::log), ElementsAre(StartsWith("crashes that left a part")));
+  asked.counts[static_cast<std::size_t>(Judge::I15)] = 0;
+  Met other;
+  other.add(all, asked, {0, 1, "safety"});
+  EXPECT_THAT(missing(other, StoreKind::memory), ElementsAre(StartsWith("judge I15")));
+}
+
+TEST(Report, TheLastLineSaysTheSpeedAsARate) {
+  Session session = at(20, 4);  // two hours
+  EXPECT_THAT(last_line(session), HasSubstr("2.0 virtual hours in 4.0 s (0.50/s); final"));
 }
 
 TEST(Session, EveryJudgeIsAsked) {

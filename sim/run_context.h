@@ -42,7 +42,8 @@ struct RunContext {
   bool calm = false;              // no more faults
   bool application_down = false;  // it takes no posts
   bool tracing = false;
-  std::uint64_t fingerprint = 0;                                            // of everything that was told
+  std::function<void(const std::string&)> traced;  // takes the lines of the trace; nothing: they are printed
+  std::uint64_t fingerprint = 0;                   // of everything that was told
   std::function<void(std::string_view)> leaving = [](std::string_view) {};  // told of what the server writes
 
   bool strikes(std::uint32_t per_mille) { return !calm && per_mille > 0 && dice.chance(per_mille); }
@@ -50,6 +51,8 @@ struct RunContext {
   void ask(Judge judge, std::uint64_t times = 1) { asked.ask(judge, times); }
   /// A line of the trace; also what the fingerprint is made of.
   void tell(const std::string& line);
+  /// A line of the trace alone: whoever watches must not change what is seen.
+  void show(const std::string& line) const;
 };
 
 }  // namespace tidemark::sim

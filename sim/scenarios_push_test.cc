@@ -1,4 +1,5 @@
 // Pushes that come twice, in the wrong order, not at all, or too many at once.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -217,6 +218,32 @@ TEST(Conformance, S147_unknown_entry_kind) {
   s.post("A", "B", "m 6");
   s.quiet();
   EXPECT_EQ(b1.row(kChat, Seq(7)).body.text, "m 6");
+}
+
+TEST(Conformance, S147_an_unknown_kind_that_changes_nothing_is_ignored) {
+  Scenario s;
+  const ConversationId group = s.group("A", {"B"});
+  s.post_in("A", group, "m 1");
+  Phone& b1 = s.new_phone("B1");
+  b1.device().become_old_version();  // some entries of others are of a kind that it has never heard of
+  b1.device().start({});
+  s.quiet();
+  int unheard_of = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::vector<Seq> rows = b1.rows(group);
+    const Unread unread = b1.shows(group).unread;
+    b1.forget();
+    ASSERT_TRUE(s.command(ChangeGroupCommand{UserId("A"), DeviceId("http"), group, fmt::format("title {}", i)}));
+    s.quiet();
+    EXPECT_EQ(b1.cursor(), s.listed("B", group).mark) << "the cursor passes";
+    if (!b1.device().old_version()->strange(group, b1.shows(group).head_seq)) continue;
+    ++unheard_of;
+    EXPECT_EQ(b1.rows(group), rows) << "no row";
+    EXPECT_THAT(b1.saw<replica::MessageEvent>(), IsEmpty()) << "no event";
+    EXPECT_THAT(b1.saw<replica::UnreadEvent>(), IsEmpty());
+    EXPECT_EQ(b1.shows(group).unread, unread);
+  }
+  EXPECT_GT(unheard_of, 0);
 }
 
 }  // namespace

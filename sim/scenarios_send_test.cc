@@ -93,14 +93,18 @@ TEST(Conformance, S3_echo_before_ack) {
   a1.network_heals();
   a1.forget();
   std::size_t pushes_before_ack = 0;
+  std::size_t pending_at_ack = 1;
   a1.meets = [&](const replica::ServerFrame& frame) {
-    if (std::holds_alternative<SentReply>(frame.answer)) pushes_before_ack = a1.got<Push>().size();
+    if (!std::holds_alternative<SentReply>(frame.answer)) return true;
+    pushes_before_ack = a1.got<Push>().size();
+    pending_at_ack = a1.store().outbox().size();
     return true;
   };
   a1.goes_offline();
   a1.comes_online();
   s.quiet();
   EXPECT_EQ(pushes_before_ack, 1U);
+  EXPECT_EQ(pending_at_ack, 0U) << "it became sent on the push";
   EXPECT_THAT(a1.got<SentReply>(), ElementsAre(sent_as(Seq(1), true)));
   const auto told = a1.saw<OutboxEvent>();
   ASSERT_THAT(told, SizeIs(1)) << "once, by the push; the ack is a no-op";

@@ -29,6 +29,11 @@ class Crowd {
   explicit Crowd(std::size_t devices, const Scenario::ChangePlan& change = nullptr)
       : s([&](Plan& plan) {
           plan.round_max_ms = 50;  // about what a real one takes
+          const Limits usual;
+          Limits& limits = plan.config.limits;
+          limits.logins_per_minute = usual.logins_per_minute;
+          limits.messages_per_second = usual.messages_per_second;
+          limits.requests_per_second = usual.requests_per_second;
           if (change) change(plan);
         }) {
     const int users = static_cast<int>(devices / 2);

@@ -85,7 +85,7 @@ void SimServer::crash(SimDisk::Fate fate) {
   network_.clear();
   warm_.reset();
   round_queued_ = false;
-  disk_->crash(fate);
+  if (disk_->crash(fate)) run_.hit(Counter::torn);
 }
 
 void SimServer::stop() {

@@ -21,28 +21,28 @@ void trace_receipts(SimDevice& device, const replica::ReceiptsEvent& told) {
   for (const Receipt& receipt : told.receipts)
     all +=
         fmt::format(" {} has read to {} and got {};", receipt.user.value, receipt.read.value, receipt.delivered.value);
-  device.tell(fmt::format("is told of {}:{}", told.conversation.value, all));
+  device.show(fmt::format("is told of {}:{}", told.conversation.value, all));
 }
 
 void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer))
-    device.tell(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),
+    device.show(fmt::format("is welcomed: mode {}, head {}, behind {}", static_cast<int>(welcome->mode),
                             welcome->head.mark.value, welcome->behind));
   if (const auto* hint = std::get_if<replica::Hint>(&frame.answer))
-    device.tell(fmt::format("is told of mark {}", hint->head.value));
+    device.show(fmt::format("is told of mark {}", hint->head.value));
   if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
     const SyncPage& page = sync->page;
-    device.tell(fmt::format("gets ({}, {}] of the index, p0 {}, head {}{}", page.after.value, page.to.value,
+    device.show(fmt::format("gets ({}, {}] of the index, p0 {}, head {}{}", page.after.value, page.to.value,
                             page.p0.value, page.head.value, page.more ? ", more" : ""));
     for (const Change& change : page.changes)
-      device.tell(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
+      device.show(fmt::format("  {} mark {} head {} read {} unread {}", change.conversation.value, change.mark.value,
                               change.head_seq.value, change.read.value, change.unread.count));
-    if (!page.objects.empty()) device.tell("  and" + names(page.objects));
+    if (!page.objects.empty()) device.show("  and" + names(page.objects));
   }
   if (const auto* mutated = std::get_if<MutatedReply>(&frame.answer))
-    device.tell(fmt::format("is answered change {} as of mark {}", mutated->number, mutated->mark.value));
+    device.show(fmt::format("is answered change {} as of mark {}", mutated->number, mutated->mark.value));
   if (const auto* error = std::get_if<Error>(&frame.answer))
-    device.tell(fmt::format("is refused: {} {}: {}", error_info(error->code).name, error->field, error->message()));
+    device.show(fmt::format("is refused: {} {}: {}", error_info(error->code).name, error->field, error->message()));
   const auto list = [](const std::vector<Entry>& rows) {
     std::string all;
     for (const Entry& row : rows)
@@ -53,16 +53,16 @@ void trace_answer(SimDevice& device, const replica::ServerFrame& frame) {
     return all;
   };
   if (const auto* page = std::get_if<ConversationPage>(&frame.answer))
-    device.tell(fmt::format("gets news of {}: ({}, {}], covers ({}, {}], changed{} (to {}), new{}",
+    device.show(fmt::format("gets news of {}: ({}, {}], covers ({}, {}], changed{} (to {}), new{}",
                             page->conversation.value, page->after.value, page->to.value, page->covers.after.value,
                             page->covers.to.value, list(page->touched), page->touch_cursor.value,
                             list(page->messages)));
   if (const auto* page = std::get_if<HistoryPage>(&frame.answer))
-    device.tell(fmt::format("gets history of {}: ({}, {}] as of {}:{}", page->conversation.value,
+    device.show(fmt::format("gets history of {}: ({}, {}] as of {}:{}", page->conversation.value,
                             page->covers.after.value, page->covers.to.value, page->as_of.value, list(page->messages)));
   if (const auto* push = std::get_if<replica::Push>(&frame.answer))
     for (const PushItem& item : push->items)
-      device.tell(fmt::format("is pushed ({}, {}] {}:{}{}{}", item.index_after.value, item.index_to.value,
+      device.show(fmt::format("is pushed ({}, {}] {}:{}{}{}", item.index_after.value, item.index_to.value,
                               item.conversation.value, item.entry ? item.entry->seq.value : 0,
                               item.entry && item.entry->target ? fmt::format(" to {}", item.entry->target.value) : "",
                               item.summary ? " with the summary" : "") +

@@ -157,6 +157,7 @@ void JudgedWorld::look_at_log() {
 // --------------------------------------------------------------------------------------------------- the devices
 
 void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch) {
+  screens_.storing(device, batch);
   Seen& seen = seen_[&device];
   if (batch.device) {
     // Across an epoch states may go down.
@@ -172,7 +173,7 @@ void JudgedWorld::on_storing(SimDevice& device, const replica::StoreBatch& batch
     if (!row.note.provisional) check_stored(device, row);
   for (const replica::ConversationState& state : batch.conversations) {
     if (run_.tracing)
-      device.tell(fmt::format(
+      device.show(fmt::format(
           "stores {}: sort {} head {} touch {} mark {} read {} (own {}) unread {}{}{}, touched {} tail {} cleared "
           "{} (own {}){}",
           state.id().value, state.object.sort_time, state.object.head_seq.value, state.object.touch_seq.value,
@@ -316,47 +317,9 @@ void JudgedWorld::check_touched(const SimDevice& device, const replica::StoreBat
   }
 }
 
-void JudgedWorld::on_event(SimDevice& device, const replica::Event& event) {
-  if (const auto* message = std::get_if<replica::MessageEvent>(&event)) {
-    device.tell(fmt::format("{} {}:{} {}{}", message->appeared ? "shows" : "changes", message->conversation.value,
-                            message->entry->seq.value, message->entry->dead() ? "(dead)" : message->entry->body.text,
-                            message->notify ? " and notifies" : ""));
-    if (!message->notify) return;
-    run_.ask(Judge::I4);
-    const bool fresh = seen_[&device].notified.insert({message->conversation, message->entry->seq}).second;
-    if (!fresh && !seen_[&device].stepped_back)
-      throw Violation("I4", fmt::format("{} notifies of {}:{} twice", device.name().shown, message->conversation.value,
-                                        message->entry->seq.value));
-    if (message->entry->dead())
-      throw Violation("I11", fmt::format("{} notifies of {}:{}, which is dead", device.name().shown,
-                                         message->conversation.value, message->entry->seq.value));
-  }
-  if (const auto* lost = std::get_if<replica::LostEvent>(&event)) {
-    run_.hit(lost->now ? Counter::found_again : Counter::lost_rows);
-    device.tell(fmt::format("{} {}:({}, {}]", lost->now ? "finds again" : "has alone", lost->conversation.value,
-                            lost->rows.after.value, lost->rows.to.value));
-  }
-  if (const auto* outbox = std::get_if<replica::OutboxEvent>(&event)) {
-    if (outbox->outcome != replica::OutboxOutcome::sent) return;
-    run_.hit(Counter::acknowledged);
-    device.tell(fmt::format("has sent {}:{}", outbox->conversation.value, outbox->seq.value));
-  }
-  if (const auto* refused = std::get_if<replica::ChangeRefusedEvent>(&event)) {
-    run_.hit(Counter::changes_refused);
-    device.tell(fmt::format("is refused a change of {}:{}: {}", refused->conversation.value, refused->seq.value,
-                            refused->error.message()));
-  }
-  if (const auto* told = std::get_if<replica::ReceiptsEvent>(&event)) {
-    if (run_.tracing) trace_receipts(device, *told);
-    if (knows_of_restores(device, told->conversation))
-      receipts_.told(device, told->conversation, told->receipts, told->off);
-  }
-  if (const auto* link = std::get_if<replica::LinkEvent>(&event))
-    device.tell(fmt::format("link {}", static_cast<int>(link->state)));
-}
-
 bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (run_.tracing) trace_answer(device, frame);
+  screens_.answered(device, frame);
   if (const auto* push = std::get_if<replica::Push>(&frame.answer)) {
     run_.hit(Counter::pushes);
     order_.pushed(device, *push);
@@ -371,10 +334,12 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
   if (const auto* welcome = std::get_if<replica::Welcome>(&frame.answer)) {
     order_.welcomed(device);
     receipts_.welcomed(device);
+    if (welcome->mode == Mode::reset) run_.hit(Counter::resets);
     if (welcome->mode == Mode::rollback) run_.hit(Counter::rollbacks);
   }
   if (const auto* error = std::get_if<Error>(&frame.answer)) {
     if (error->code == ErrorCode::NEW_INSTALL_REQUIRED) run_.hit(Counter::new_installs);
+    if (error->code == ErrorCode::RETRY_LATER) run_.hit(Counter::put_off);
     if (error->code == ErrorCode::INTERNAL) throw Violation("server", "an answer says INTERNAL: " + error->message());
   }
   if (const auto* sync = std::get_if<replica::SyncAnswer>(&frame.answer)) {
@@ -382,7 +347,8 @@ bool JudgedWorld::on_answer(SimDevice& device, replica::ServerFrame& frame) {
     if (sync->page.more) run_.hit(Counter::descents);
   }
   if (const auto* page = std::get_if<ConversationPage>(&frame.answer)) {
-    run_.hit(Counter::gaps);
+    const auto* held = device.store().conversation(page->conversation);
+    if (held && !held->state.coverage.empty() && page->covers.to > held->state.tail) run_.hit(Counter::gaps);
     if (page->hole.to > page->hole.after) run_.hit(Counter::holes);
     if (!page->hidden.empty()) run_.hit(Counter::hidden);
     if (!page->touched.empty()) run_.hit(Counter::touched_rows);

@@ -54,6 +54,12 @@ void JudgedWorld::begin_quiet() {
 bool JudgedWorld::on_request(SimDevice& device, const replica::Request& request) {
   const bool always = std::holds_alternative<replica::Ack>(request.operation) ||
                       std::holds_alternative<replica::Heartbeat>(request.operation);
+  if (const auto* send = std::get_if<replica::Send>(&request.operation)) {
+    const auto again = [&](const auto& each) {
+      return each.second.client_msg_id == send->client_msg_id && each.second.attempts > 1;
+    };
+    if (std::ranges::any_of(device.store().outbox(), again)) run_.hit(Counter::sent_again);
+  }
   if (quiet_ && !always) ++asked_when_quiet_[&device];
   return true;
 }

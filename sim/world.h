@@ -1,6 +1,7 @@
 // A world in which chance acts: users, their devices and one server, run from one seed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct RunOptions {
   std::uint64_t actions_max = ~std::uint64_t{0};  // of users, to look for the shortest prefix
   bool tracing = false;
   StoreKind store = StoreKind::memory;
+  std::function<void(const std::string&)> traced = {};  // with `tracing`, takes the lines in place of the output
 };
 
 struct RunResult {

@@ -36,6 +36,8 @@ enum class Fault : std::uint8_t {
   delivered_when_sent,   // what is in a log counts as delivered to everybody
   stops_at_unheard_of,   // a device takes no push with an entry of a kind that it does not know
   cursor_over_dropped,   // of a full queue only the last push is kept, with the interval of all of them
+  outbox_forgets,        // a send that is to be repeated later is thrown away
+  never_notifies,        // no row notifies
 };
 
 #ifdef TIDEMARK_PLANTED_FAULTS

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/planted.h"
 #include "core/replica/fold.h"
 #include "core/replica/objects.h"
 
@@ -14,6 +15,14 @@ bool differs_both_ways(const Change& held, const Change& told) {
   if (!held.large && !told.large) return false;
   return (told.mark < held.mark && head_of(told) > head_of(held)) ||
          (told.mark > held.mark && head_of(told) < head_of(held));
+}
+
+/// Rows that may be shown no more.
+void take_away(Workspace& workspace, Held& held, Interval range) {
+  const auto first = held.notes.upper_bound(range.after);
+  if (first == held.notes.end() || first->first > range.to) return;
+  workspace.drop_rows(held, range);
+  workspace.raise(RowsGoneEvent{held.id(), range});
 }
 
 bool same_sight(const Change& a, const Change& b) {
@@ -193,6 +202,7 @@ void Conversations::take_row(Held& held, Entry entry, NotifyAbove notify_above) 
   const bool again = held.refetch.contains(note.seq);  // it went for a change that a restore took
   const bool news = !shown && !again && note.countable && !note.mine && !dead;
   event.notify = news && notify_above && note.seq > std::max(*notify_above, unread_floor(held.state.object));
+  if (planted(Fault::never_notifies)) event.notify = false;
   ws_.store_row(held, event.entry, note);
   ws_.raise(std::move(event));
   relink(held, note);
@@ -236,7 +246,7 @@ void Conversations::cover(Held& held, Interval covers, const std::vector<Hidden>
     held.hidden.add({range.after, range.to});
     if (range.reason == HiddenReason::retention || range.reason == HiddenReason::restored) continue;
     state.coverage.subtract({range.after, range.to});
-    ws_.drop_rows(held, {range.after, range.to});
+    take_away(ws_, held, {range.after, range.to});  // a page may tell of it before the index does
   }
   // What was cleared or deleted since the page was read is on it and not to be held.
   if (state.object.cleared) state.coverage.subtract({Seq(0), state.object.cleared});
@@ -282,10 +292,7 @@ void Conversations::prune(Held& held) {
   for (const Interval& lost : held.state.lost.ranges()) gone.subtract(lost);
   for (const Interval& denied : gone.ranges()) {
     ws_.edit(held).coverage.subtract(denied);
-    const auto first = held.notes.upper_bound(denied.after);
-    if (first == held.notes.end() || first->first > denied.to) continue;
-    ws_.drop_rows(held, denied);
-    ws_.raise(RowsGoneEvent{held.id(), denied});
+    take_away(ws_, held, denied);
   }
   for (const Interval& deleted : held.state.deleted.ranges()) held.hidden.add(deleted);
   if (held.state.object.cleared) held.hidden.add({Seq(0), held.state.object.cleared});

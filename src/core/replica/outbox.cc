@@ -198,6 +198,7 @@ void Outbox::on_refused(const Pending& asked, const Error& error) {
   Waiting& waiting = found->second;
   waiting.in_flight = false;
   --in_flight_;
+  if (planted(Fault::outbox_forgets) && error_info(error.code).retryable) return forget(asked.key);
   if (error_info(error.code).retryable) return ws_.fail(waiting.retry, error.retry_after_ms);
   if (error.code == ErrorCode::CLIENT_MSG_ID_EXPIRED) {
     waiting.item.state = OutboxState::searching;

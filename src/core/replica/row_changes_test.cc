@@ -628,6 +628,9 @@ TEST_F(RowChanges, ATouchedRowThatIsHiddenByNowGoes) {
   EXPECT_THAT(device->texts(kChat), ElementsAre("m6"));
   EXPECT_FALSE(device->state(kChat).coverage.contains(Seq(5))) << "what is hidden is not held";
   EXPECT_EQ(device->state(kChat).touched, Seq(7));
+  const auto gone = device->seen<RowsGoneEvent>();
+  ASSERT_EQ(gone.size(), 1u) << "who shows the row is told";
+  EXPECT_EQ(gone[0].rows, (Interval{Seq(4), Seq(5)}));
 }
 
 TEST_F(RowChanges, WhatAPageHidesIsNoCoverage) {
