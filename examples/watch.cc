@@ -40,6 +40,8 @@ struct Print {
   void operator()(const GroupEvent&) const {}
   void operator()(const ReactionsEvent&) const {}
   void operator()(const BodyEvent&) const {}
+  void operator()(const MembersEvent&) const {}
+  void operator()(const DevicesEvent&) const {}
   void operator()(const ReceiptsEvent& event) const { line(event.conversation, event.off ? "" : "others have read"); }
   void operator()(const HistoryEvent& event) const { line(event.conversation, event.end ? "the beginning" : "older"); }
   void operator()(const PresenceEvent& event) const {

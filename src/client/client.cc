@@ -84,6 +84,8 @@ class Client::Impl final : public LinkHandler {
     return number;
   }
   Result<std::uint64_t> group(const replica::GroupRequest& request);
+  Result<std::uint64_t> devices(const replica::DeviceRequest& request);
+  const std::string& device() const { return options_.device; }
   const std::string& user() const { return options_.user; }
   std::optional<ClientEvent> next_event(std::int64_t timeout_ms);
   bool wait_settled(std::int64_t timeout_ms);
@@ -219,12 +221,13 @@ Result<void> Client::Impl::carry_out() {
 void Client::Impl::rebuild(const Error& error) {
   trouble_ = "the local store: " + error.detail;
   reason_given_ = true;
-  // What was asked about groups is not answered any more.
+  // What was asked by number is not answered any more.
   replica_->on_disconnected(now());
   replica::Outputs unstored = replica_->take_outputs();
   std::erase_if(unstored.events, [](const auto& event) {
     return !std::holds_alternative<GroupEvent>(event) && !std::holds_alternative<ReactionsEvent>(event) &&
-           !std::holds_alternative<BodyEvent>(event);
+           !std::holds_alternative<BodyEvent>(event) && !std::holds_alternative<MembersEvent>(event) &&
+           !std::holds_alternative<DevicesEvent>(event);
   });
   queue(std::move(unstored.events));
   link_->drop();
@@ -280,6 +283,11 @@ void Client::Impl::deliver() {
 Result<std::uint64_t> Client::Impl::group(const replica::GroupRequest& request) {
   return call(
       [&](Replica& replica, Now moment, std::uint64_t number) { return replica.group(moment, number, request); });
+}
+
+Result<std::uint64_t> Client::Impl::devices(const replica::DeviceRequest& request) {
+  return call(
+      [&](Replica& replica, Now moment, std::uint64_t number) { return replica.devices(moment, number, request); });
 }
 
 // ------------------------------------------------------------------------------------------------- the link's calls
@@ -613,6 +621,39 @@ Result<std::uint64_t> Client::mute_member(const ConversationId& group, const std
 
 Result<std::uint64_t> Client::dissolve_group(const ConversationId& group) {
   return impl_->group(DissolveGroupCommand{{}, {}, group});
+}
+
+Result<std::uint64_t> Client::ask_members(const ConversationId& group, const std::string& page_token,
+                                          std::uint32_t limit) {
+  return impl_->call([&](Replica& replica, Now now, std::uint64_t number) {
+    return replica.ask_members(now, number, {group, limit, page_token});
+  });
+}
+
+Result<std::uint64_t> Client::ask_again(std::uint64_t call) {
+  return impl_->call(
+      [&](Replica& replica, Now now, std::uint64_t number) { return replica.ask_again(now, number, call); });
+}
+
+Result<std::uint64_t> Client::ask_devices() {
+  return impl_->devices(replica::DevicesQuery{});
+}
+
+Result<std::uint64_t> Client::change_device(const DeviceChange& change, const std::string& device) {
+  return impl_->devices(
+      ChangeDeviceCommand{{}, DeviceId(device.empty() ? impl_->device() : device), change.name, change.push_token});
+}
+
+Result<std::uint64_t> Client::logout() {
+  return impl_->devices(replica::Logout{});
+}
+
+Result<std::uint64_t> Client::logout_others() {
+  return impl_->devices(replica::LogoutOthers{});
+}
+
+Result<std::uint64_t> Client::remove_device(const std::string& device) {
+  return impl_->devices(replica::RemoveDevice{DeviceId(device)});
 }
 
 std::vector<Change> Client::conversations() const {

@@ -39,11 +39,13 @@ using replica::ChangeEvent;
 using replica::ChangeOutcome;
 using replica::ChangeRefusedEvent;
 using replica::ConversationEvent;
+using replica::DevicesEvent;
 using replica::GroupEvent;
 using replica::HistoryEvent;
 using replica::LinkEvent;
 using replica::LinkState;
 using replica::LostEvent;
+using replica::MembersEvent;
 using replica::MessageEvent;
 using replica::MutationKind;
 using replica::ObjectEvent;
@@ -62,8 +64,8 @@ struct EventsLost {};
 
 using ClientEvent =
     std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent, LostEvent,
-                 RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent, BodyEvent, ReceiptsEvent,
-                 PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
+                 RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent, BodyEvent, MembersEvent,
+                 DevicesEvent, ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent, EventsLost>;
 
 /// What becomes of the held data when the server says that this device was logged out or removed. One that only had to
 /// make room for another (OTHER_DEVICE) keeps everything.
@@ -117,6 +119,12 @@ struct GroupChange {
   std::optional<JoinPolicy> join = std::nullopt;
   std::optional<HistoryForNewcomers> history_for_newcomers = std::nullopt;
   std::uint32_t history_last = 0;
+};
+
+/// What is to change of a device: only what is set.
+struct DeviceChange {
+  std::optional<std::string> name = std::nullopt;        // for people, at most 64 bytes
+  std::optional<std::string> push_token = std::nullopt;  // where to wake it; "": none any more
 };
 
 /// A message to send; one of to and conversation is set.
@@ -196,10 +204,15 @@ class Client {
                                       const std::string& page_token = {});
 
   // Groups. Each asks the server at once and gives a number; a GroupEvent of that number tells the group as it is then,
-  // or the refusal (FORBIDDEN, LIMIT_REACHED ...). RETRY_LATER without a connection. Asking again is safe.
+  // or the refusal (FORBIDDEN, LIMIT_REACHED ...). RETRY_LATER without a connection. Each change goes under an
+  // idempotency key of its own; one whose connection ended before the answer came is asked once more by ask_again.
 
   Result<std::uint64_t> create_group(const NewGroup& group);
   Result<std::uint64_t> ask_group(const ConversationId& group);
+  /// Who is in the group, also where it is large and ask_group gives its owner and admins alone: a MembersEvent of the
+  /// number tells a page, in order of joining. `page_token`: of the page before; a limit of 0: the server's.
+  Result<std::uint64_t> ask_members(const ConversationId& group, const std::string& page_token = {},
+                                    std::uint32_t limit = 0);
   Result<std::uint64_t> change_group(const ConversationId& group, const GroupChange& change);
   Result<std::uint64_t> add_members(const ConversationId& group, const std::vector<std::string>& users);
   Result<std::uint64_t> remove_member(const ConversationId& group, const std::string& user);
@@ -211,6 +224,26 @@ class Client {
   /// Until a server time in ms; 0: no longer.
   Result<std::uint64_t> mute_member(const ConversationId& group, const std::string& user, std::int64_t until);
   Result<std::uint64_t> dissolve_group(const ConversationId& group);
+  /// Asks once more what a call asked for whose event brought an error that may pass (RETRY_LATER, RATE_LIMITED ...),
+  /// under the same key: what was done already is not done again, though others may have changed things meanwhile. It
+  /// goes for all that is asked by number, and gives a new one. MALFORMED for a call that is not among the last few
+  /// such ones, or after the store has failed.
+  Result<std::uint64_t> ask_again(std::uint64_t call);
+
+  // The user's devices. Each asks the server at once; a DevicesEvent of the number tells the list as it is then, or of
+  // change_device the device alone. RETRY_LATER without a connection. That the list has changed, here or elsewhere, is
+  // told by an ObjectEvent with DevicesChanged.
+
+  Result<std::uint64_t> ask_devices();
+  /// Gives a device a name or a push token; "": this one. DEVICE_NOT_FOUND, TOO_LARGE.
+  Result<std::uint64_t> change_device(const DeviceChange& change, const std::string& device = {});
+  /// Ends this device's session: what is held is kept or erased as ClientOptions say, and a LinkEvent tells it after
+  /// the answer, which is an empty list. With a newer token reconnect() logs in again.
+  Result<std::uint64_t> logout();
+  /// Ends those of all other devices.
+  Result<std::uint64_t> logout_others();
+  /// Ends a device's session and takes it off the list. When it logs in again, what it holds is replaced.
+  Result<std::uint64_t> remove_device(const std::string& device);
 
   // Looking.
 

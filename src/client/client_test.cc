@@ -175,6 +175,83 @@ TEST_P(ClientDialects, GroupsAreMadeRunAndEnded) {
   EXPECT_EQ(answer_of(*anna, anna->join_group(id)).error().code, ErrorCode::CONVERSATION_CLOSED);
 }
 
+TEST_P(ClientDialects, DevicesAndMembersAreAskedForByNumber) {
+  TestingServer server;
+  ClientOptions first = options_for(server.url(), "1001");
+  ClientOptions second = options_for(server.url(), "1001");
+  second.device = "phone";
+  first.dialect = second.dialect = GetParam();
+  const auto desktop = start(first);
+  const auto phone = start(second);
+  ASSERT_TRUE(desktop->wait_settled(kPatienceMs));
+  ASSERT_TRUE(phone->wait_settled(kPatienceMs));
+  const auto devices = [](Client& client,
+                          const Result<std::uint64_t>& call) -> Result<std::vector<replica::UserDevice>> {
+    if (!call) return std::unexpected(call.error());
+    const auto told = await<DevicesEvent>(client, [&](const auto& event) { return event.call == *call; });
+    if (!told) return fail(ErrorCode::INTERNAL, "", "no answer came");
+    return told->devices;
+  };
+  const auto listed = devices(*desktop, desktop->ask_devices());
+  ASSERT_TRUE(listed.has_value());
+  ASSERT_EQ(listed->size(), 2u);
+  EXPECT_TRUE((*listed)[0].current);
+  const auto named = devices(*phone, phone->change_device({.name = "Anna's phone", .push_token = "t"}));
+  ASSERT_TRUE(named.has_value());
+  EXPECT_EQ((*named)[0].name, "Anna's phone");
+  EXPECT_TRUE((*named)[0].push);
+  EXPECT_EQ(devices(*phone, phone->change_device({.name = "?"}, "tablet")).error().code, ErrorCode::DEVICE_NOT_FOUND);
+
+  const auto made = answer_of(*desktop, desktop->create_group({"lunch", {"1002", "1003"}}));
+  ASSERT_TRUE(made.has_value());
+  std::vector<std::string> users;
+  std::string page_token;
+  do {
+    const auto call = desktop->ask_members(made->group.id, page_token, 2);
+    ASSERT_TRUE(call.has_value());
+    const auto page = await<MembersEvent>(*desktop, [&](const auto& event) { return event.call == *call; });
+    ASSERT_TRUE(page.has_value() && page->members.has_value());
+    for (const auto& each : page->members->members) users.push_back(each.member.user.value);
+    page_token = page->members->page_token;
+  } while (!page_token.empty());
+  EXPECT_THAT(users, ElementsAre("1001", "1002", "1003"));
+
+  ASSERT_TRUE(devices(*desktop, desktop->logout_others()).has_value());
+  ASSERT_TRUE(await<LinkEvent>(*phone, [](const auto& event) { return event.kick == "LOGGED_OUT"; }));
+  EXPECT_EQ(devices(*desktop, desktop->remove_device("phone"))->size(), 1u);
+  EXPECT_TRUE(devices(*desktop, desktop->logout())->empty());
+  ASSERT_TRUE(await<LinkEvent>(*desktop, [](const auto& event) { return event.state == LinkState::refused; }));
+  EXPECT_EQ(desktop->ask_devices().error().code, ErrorCode::RETRY_LATER);
+}
+
+TEST(Client, AChangeOfAGroupThatWasCutOffIsAskedAgainUnderItsKey) {
+  TestingServer server;
+  const auto anna = start(options_for(server.url(), "1001"));
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  const auto made = answer_of(*anna, anna->create_group({"lunch", {"1002"}}));
+  ASSERT_TRUE(made.has_value());
+  std::vector<std::string> keys;
+  server.with([&](auto&) {
+    server.fate = [&](const pb::ClientFrame& frame) {
+      if (!frame.has_add_members()) return TestingServer::Fate::answer;
+      keys.push_back(frame.idempotency_key());
+      return keys.size() == 1 ? TestingServer::Fate::cut_after : TestingServer::Fate::answer;
+    };
+    return true;
+  });
+  const auto add = anna->add_members(made->group.id, {"1003"});
+  EXPECT_EQ(answer_of(*anna, add).error().code, ErrorCode::RETRY_LATER);
+  ASSERT_TRUE(anna->wait_settled(kPatienceMs));
+  EXPECT_TRUE(answer_of(*anna, anna->ask_again(*add)).has_value());
+  EXPECT_EQ(anna->ask_again(*add).error().code, ErrorCode::MALFORMED);
+  server.with([&](auto&) {
+    EXPECT_EQ(keys.size(), 2u);
+    EXPECT_EQ(keys.front(), keys.back());
+    EXPECT_FALSE(keys.front().empty());
+    return true;
+  });
+}
+
 TEST(Client, AGroupsCallThatIsCutOffIsToldAndMayBeAskedAgain) {
   const auto alone = start(options_for("ws://127.0.0.1:1/v1/ws", "1001"));
   const auto unasked = alone->create_group({"lunch", {"1002"}});

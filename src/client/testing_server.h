@@ -266,6 +266,11 @@ class TestingServer {
               replica::AskReceipts{ConversationId(frame.receipts().conversation_id()), frame.receipts().watch()};
         else if (frame.has_reactions())
           request.operation = replica::AskReactions{reactions_from(frame.reactions()), frame.reactions().page_token()};
+        else if (frame.has_members())
+          request.operation = replica::AskMembers{ConversationId(frame.members().conversation_id()),
+                                                  frame.members().limit(), frame.members().page_token()};
+        else if (const auto asked = device_request_of(frame))
+          request.operation = replica::DeviceCall{*asked};
         else if (const auto call = group_request_of(frame))
           request.operation = replica::GroupCall{*call};
     }
@@ -275,6 +280,23 @@ class TestingServer {
   static replica::AskBody ask_body_of(const std::string& name) {
     const auto parsed = parse_message_id(name);
     return parsed ? replica::AskBody{parsed->conversation, parsed->seq} : replica::AskBody{};
+  }
+
+  static std::optional<replica::DeviceRequest> device_request_of(const pb::ClientFrame& frame) {
+    switch (frame.operation_case()) {
+      case pb::ClientFrame::kDevices:
+        return replica::DevicesQuery{};
+      case pb::ClientFrame::kChangeDevice:
+        return change_device_from(frame.change_device()).value();
+      case pb::ClientFrame::kLogout:
+        return replica::Logout{};
+      case pb::ClientFrame::kLogoutOthers:
+        return replica::LogoutOthers{};
+      case pb::ClientFrame::kRemoveDevice:
+        return replica::RemoveDevice{DeviceId(frame.remove_device().device())};
+      default:
+        return std::nullopt;
+    }
   }
 
   static std::optional<replica::GroupRequest> group_request_of(const pb::ClientFrame& frame) {
@@ -411,6 +433,26 @@ class TestingServer {
   static void put(const SentReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_sent()); }
   static void put(const MutatedReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_mutated()); }
   static void put(const GroupReply& reply, pb::ServerFrame& out) { to_pb(reply, *out.mutable_group()); }
+  static void put(const std::vector<replica::UserDevice>& devices, pb::ServerFrame& out) {
+    for (const replica::UserDevice& device : devices) {
+      pb::Device& made = *out.mutable_devices()->add_devices();
+      made.set_device(device.id.value);
+      made.set_name(device.name);
+      made.set_state(static_cast<pb::DeviceState>(device.state));
+      made.set_push(device.push);
+      made.set_current(device.current);
+    }
+  }
+  static void put(const replica::ListedMembers& listed, pb::ServerFrame& out) {
+    for (const auto& [member, muted_until] : listed.members) {
+      pb::GroupMember& made = *out.mutable_members()->add_members();
+      made.set_user(member.user.value);
+      made.set_role(static_cast<pb::Role>(member.role));
+      made.set_joined_seq(member.join.value);
+      made.set_muted_until(muted_until);
+    }
+    out.mutable_members()->set_page_token(listed.page_token);
+  }
   static void put(const replica::WhoReacted& answer, pb::ServerFrame& out) {
     to_pb(ReactionsPage{answer.users, {}}, *out.mutable_reactions());
     out.mutable_reactions()->set_page_token(answer.page_token);

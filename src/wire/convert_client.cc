@@ -6,6 +6,7 @@
 #include "core/conversation_id.h"
 #include "tidemark.pb.h"
 #include "wire/convert.h"
+#include "wire/convert_client_devices.h"
 #include "wire/convert_parts.h"
 
 namespace tidemark {
@@ -320,6 +321,12 @@ Answer answer_of(const pb::ServerFrame& frame) {
       return answer_from(frame.mutated());
     case pb::ServerFrame::kGroup:
       return answer_from(frame.group());
+    case pb::ServerFrame::kDevices:
+      return devices_from(frame.devices());
+    case pb::ServerFrame::kDevice:
+      return std::vector<replica::UserDevice>{device_from(frame.device())};
+    case pb::ServerFrame::kMembers:
+      return members_from(frame.members());
     case pb::ServerFrame::kBody:
       return replica::WholeBody{ConversationId(frame.body().conversation_id()), Seq(frame.body().seq()),
                                 Seq(frame.body().revision()), body_from(frame.body().body())};
@@ -573,7 +580,12 @@ struct Writer {
         return out.mutable_block()->set_blocked(item.on);
     }
   }
-  void operator()(const replica::GroupCall& call) const { std::visit(GroupWriter{frame}, call.request); }
+  void operator()(const replica::GroupCall& call) const {
+    if (!call.idempotency_key.empty()) frame.set_idempotency_key(call.idempotency_key);
+    std::visit(GroupWriter{frame}, call.request);
+  }
+  void operator()(const replica::DeviceCall& call) const { device_call_to_pb(call, frame); }
+  void operator()(const replica::AskMembers& ask) const { ask_members_to_pb(ask, frame); }
   void operator()(const replica::AskBody& ask) const {
     frame.mutable_body()->set_message_id(message_id(ask.conversation, ask.seq));
   }

@@ -143,6 +143,8 @@ class App {
   void operator()(const GroupEvent&) {}  // a backend changes the groups
   void operator()(const ReactionsEvent&) {}
   void operator()(const BodyEvent&) {}
+  void operator()(const MembersEvent&) {}
+  void operator()(const DevicesEvent&) {}
   void operator()(const ReceiptsEvent&) {}
   void operator()(const HistoryEvent& event) {
     log_.line("history {} {} {}", event.conversation.value, event.end ? "end" : "more", word_of(event.error));

@@ -93,7 +93,7 @@ struct RowsGoneEvent {
 };
 
 /// A draft, a setting or a block has changed, here or on another device; or, as DevicesChanged, the list of the user's
-/// devices: whoever shows it asks the server's HTTP API for it again.
+/// devices: whoever shows it asks for it again (ask_devices).
 struct ObjectEvent {
   UserObject object;
 };
@@ -123,8 +123,8 @@ struct PassingEvent {
 };
 
 /// What was asked about a group was answered: by the group as it is after it, or by the refusal. RETRY_LATER when the
-/// connection ended meanwhile; then it may have been done or not. Asking again is safe; for a new group under the same
-/// idempotency key.
+/// connection ended meanwhile; then it may have been done or not: ask_again asks once more under the same idempotency
+/// key, by which it is done once.
 struct GroupEvent {
   std::uint64_t call = 0;
   Result<GroupReply> group;
@@ -149,6 +149,49 @@ struct BodyEvent {
   Result<void> fetched;
 };
 
+/// A page of a group's members.
+struct ListedMembers {
+  struct Each {
+    Member member;
+    std::int64_t muted_until = 0;  // server time, 0: not muted
+  };
+  std::vector<Each> members;  // in order of joining
+  std::string page_token;     // for the next page; empty: that was all
+};
+
+/// The answer to who is in a group, or the refusal; RETRY_LATER when the connection ended meanwhile.
+struct MembersEvent {
+  std::uint64_t call = 0;
+  Result<ListedMembers> members;
+};
+
+enum class LoginState : std::uint8_t {
+  logged_in = 1,
+  other_device,  // another one has logged in instead
+  logged_out,
+};
+
+/// A device of the user's.
+struct UserDevice {
+  DeviceId id;
+  std::string name;  // for people; given by the user
+  std::string platform;
+  std::string app_version;
+  LoginState state = LoginState::logged_in;
+  std::int64_t logged_in_at = 0;   // since when it is, or was, logged in
+  std::int64_t logged_out_at = 0;  // when its last session ended, 0: it never did
+  std::int64_t last_seen = 0;      // to some minutes
+  bool push = false;               // it has a push token
+  bool current = false;            // the one that asks
+};
+
+/// What was asked about the user's devices was answered: by the list as it is after it, by the device that was changed
+/// alone, by nothing where this device ended its own session; or by the refusal, as a GroupEvent.
+struct DevicesEvent {
+  std::uint64_t call = 0;
+  Result<std::vector<UserDevice>> devices;
+};
+
 /// How far others have read a conversation that is watched: all that is known by now.
 struct ReceiptsEvent {
   ConversationId conversation;
@@ -166,6 +209,6 @@ struct LinkEvent {
 
 using Event = std::variant<MessageEvent, ConversationEvent, UnreadEvent, OutboxEvent, ChangeEvent, ChangeRefusedEvent,
                            LostEvent, RowsGoneEvent, ObjectEvent, HistoryEvent, GroupEvent, ReactionsEvent, BodyEvent,
-                           ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent>;
+                           MembersEvent, DevicesEvent, ReceiptsEvent, PresenceEvent, PassingEvent, LinkEvent>;
 
 }  // namespace tidemark::replica

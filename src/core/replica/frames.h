@@ -102,8 +102,38 @@ using GroupRequest =
     std::variant<GroupQuery, CreateGroupCommand, AddMembersCommand, RemoveMemberCommand, JoinGroupCommand,
                  ChangeGroupCommand, SetRoleCommand, MuteMemberCommand, DissolveGroupCommand>;
 
+/// A change goes under an idempotency key, by which it is done once; a new group has its own.
 struct GroupCall {
   GroupRequest request;
+  std::string idempotency_key = {};
+};
+
+struct DevicesQuery {};
+
+/// Ends the session of the device that asks; a kick tells that it is done.
+struct Logout {};
+
+/// Ends those of all others.
+struct LogoutOthers {};
+
+/// Ends a device's session and takes it off the list; of the one that asks a kick tells it.
+struct RemoveDevice {
+  DeviceId device;
+};
+
+/// As with groups, `user` stays empty.
+using DeviceRequest = std::variant<DevicesQuery, ChangeDeviceCommand, Logout, LogoutOthers, RemoveDevice>;
+
+struct DeviceCall {
+  DeviceRequest request;
+  std::string idempotency_key = {};
+};
+
+/// Who is in a group, a page at a time.
+struct AskMembers {
+  ConversationId conversation;
+  std::uint32_t limit = 0;  // 0: the server's default
+  std::string page_token;
 };
 
 /// Who reacts to a message; its user is the link's to know.
@@ -152,8 +182,9 @@ struct Foreground {
   bool on = false;
 };
 
-using Operation = std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, AskReactions,
-                               AskBody, AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
+using Operation =
+    std::variant<Hello, Sync, Jumps, ConversationSync, History, Send, Mutate, GroupCall, DeviceCall, AskMembers,
+                 AskReactions, AskBody, AskReceipts, Ack, Heartbeat, Watch, Passing, Foreground, Heads, Focus>;
 
 /// `id` is never 0 and never used twice by one replica: its upper part counts the connections.
 struct Request {
@@ -221,9 +252,10 @@ struct PresenceStates {
 /// A frame of a kind that this version does not know.
 struct Unknown {};
 
-using Answer = std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
-                            MutatedReply, GroupReply, WhoReacted, WholeBody, Receipts, HeartbeatAnswer, Push, Hint,
-                            Kick, PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
+using Answer =
+    std::variant<Unknown, Error, Welcome, SyncAnswer, JumpsAnswer, ConversationPage, HistoryPage, SentReply,
+                 MutatedReply, GroupReply, std::vector<UserDevice>, ListedMembers, WhoReacted, WholeBody, Receipts,
+                 HeartbeatAnswer, Push, Hint, Kick, PresenceStates, PassingEvent, HeadsPage, HeadNotice>;
 
 /// `id` is that of the request answered, 0 for push, hint and kick.
 struct ServerFrame {

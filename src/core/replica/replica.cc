@@ -110,6 +110,12 @@ struct Replica::Dispatch {
   void operator()(GroupReply& reply) const {
     if (const auto pending = asked(Pending::Kind::group)) replica.groups_.on_answer(*pending, std::move(reply));
   }
+  void operator()(std::vector<UserDevice>& devices) const {
+    if (const auto pending = asked(Pending::Kind::devices)) replica.groups_.on_answer(*pending, std::move(devices));
+  }
+  void operator()(ListedMembers& members) const {
+    if (const auto pending = asked(Pending::Kind::members)) replica.groups_.on_answer(*pending, std::move(members));
+  }
   void operator()(WhoReacted& answer) const {
     if (const auto pending = asked(Pending::Kind::reactions)) replica.groups_.on_answer(*pending, std::move(answer));
   }
@@ -160,6 +166,8 @@ struct Replica::Dispatch {
     const bool own = kick.code == kReplaced && std::exchange(replica.hello_on_its_way_, false);
     const bool for_good = kick.terminal && !own;
     if (for_good) replica.link_ = LinkState::refused;
+    if (kick.code == error_info(ErrorCode::LOGGED_OUT).name || kick.code == error_info(ErrorCode::DEVICE_REMOVED).name)
+      replica.groups_.on_session_ended();
     replica.ws_.raise(LinkEvent{for_good ? LinkState::refused : LinkState::offline, std::nullopt, kick.code});
   }
 };
@@ -226,6 +234,8 @@ void Replica::on_refused(const Pending& asked, const Error& error) {
     case Pending::Kind::presence:
       return passing_.on_watch_refused(error);
     case Pending::Kind::group:
+    case Pending::Kind::devices:
+    case Pending::Kind::members:
     case Pending::Kind::reactions:
     case Pending::Kind::body:
       return groups_.on_refused(asked, error);
@@ -435,6 +445,23 @@ Result<void> Replica::group(Now now, std::uint64_t call, const GroupRequest& req
   begin(now);
   work();  // what was sent before goes before
   return groups_.call(call, request);
+}
+
+Result<void> Replica::devices(Now now, std::uint64_t call, const DeviceRequest& request) {
+  begin(now);
+  work();
+  return groups_.devices(call, request);
+}
+
+Result<void> Replica::ask_members(Now now, std::uint64_t call, AskMembers question) {
+  begin(now);
+  return groups_.ask_members(call, std::move(question));
+}
+
+Result<void> Replica::ask_again(Now now, std::uint64_t call, std::uint64_t of) {
+  begin(now);
+  work();
+  return groups_.ask_again(call, of);
 }
 
 Result<void> Replica::ask_reactions(Now now, std::uint64_t call, AskReactions question) {

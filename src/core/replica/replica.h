@@ -74,6 +74,13 @@ class Replica {
   /// Asks the server about a group, now: a GroupEvent of this number tells the answer. RETRY_LATER while there is no
   /// connection.
   Result<void> group(Now now, std::uint64_t call, const GroupRequest& request);
+  /// About the user's devices: a DevicesEvent, likewise.
+  Result<void> devices(Now now, std::uint64_t call, const DeviceRequest& request);
+  /// A page of a group's members: a MembersEvent, likewise.
+  Result<void> ask_members(Now now, std::uint64_t call, AskMembers question);
+  /// What the call `of` asked for, once more and under the same idempotency key: for one that ended with an error that
+  /// may pass. MALFORMED when there is no such call.
+  Result<void> ask_again(Now now, std::uint64_t call, std::uint64_t of);
   /// Who reacts to a message: a ReactionsEvent, likewise.
   Result<void> ask_reactions(Now now, std::uint64_t call, AskReactions question);
   /// All of the body of a row that came cut (Body::cut): a BodyEvent, likewise. The row is stored with it.

@@ -338,6 +338,62 @@ class TestServer {
     if (!page) return link.down.push_back({id, page.error()});
     link.down.push_back({id, WhoReacted{std::move(page->users), page->next.value}});
   }
+  void answer(TestLink& link, std::uint64_t id, const AskMembers& ask) {
+    Member after;
+    if (const auto bar = ask.page_token.find('|'); bar != std::string::npos) {
+      after.join = Seq(std::stoull(ask.page_token.substr(0, bar)));
+      after.user = UserId(ask.page_token.substr(bar + 1));
+    }
+    auto page = read_members(view, params, link.user, ask.conversation, ask.limit, after);
+    if (!page) return link.down.push_back({id, page.error()});
+    ListedMembers listed;
+    for (const Member& member : page->members) listed.members.push_back({member, 0});
+    if (!page->next_after.user.empty())
+      listed.page_token = std::to_string(page->next_after.join.value) + "|" + page->next_after.user.value;
+    link.down.push_back({id, std::move(listed)});
+  }
+  void answer(TestLink& link, std::uint64_t id, const DeviceCall& call) {
+    std::visit([&](const auto& request) { answer_devices(link, id, request); }, call.request);
+  }
+  void answer_devices(TestLink& link, std::uint64_t id, const DevicesQuery&) {
+    link.down.push_back({id, listed(link, view.devices(link.user))});
+  }
+  void answer_devices(TestLink& link, std::uint64_t id, ChangeDeviceCommand command) {
+    command.user = link.user;
+    const auto result = run(command);
+    if (!result) return link.down.push_back({id, result.error()});
+    link.down.push_back({id, listed(link, {std::get<Device>(*result)})});
+  }
+  void answer_devices(TestLink& link, std::uint64_t id, const Logout&) {
+    end_sessions(link, id, {link.user, link.device, {}, SessionEnd::logged_out, false});
+  }
+  void answer_devices(TestLink& link, std::uint64_t id, const LogoutOthers&) {
+    end_sessions(link, id, {link.user, {}, link.device, SessionEnd::logged_out, false});
+  }
+  void answer_devices(TestLink& link, std::uint64_t id, const RemoveDevice& removed) {
+    end_sessions(link, id, {link.user, removed.device, {}, SessionEnd::removed, false});
+  }
+  void end_sessions(TestLink& link, std::uint64_t id, const EndSessionsCommand& command) {
+    const auto result = run(command);
+    if (!result) return link.down.push_back({id, result.error()});
+    const std::string code = command.end == SessionEnd::removed ? "DEVICE_REMOVED" : "LOGGED_OUT";
+    for (TestLink& each : links_) {
+      const bool ended = command.device.empty() ? each.device != command.except : each.device == command.device;
+      if (each.user == link.user && each.welcomed && ended) each.down.push_back({0, Kick{code, true, ""}});
+    }
+    if (command.device == link.device) return;  // told by the kick
+    link.down.push_back({id, listed(link, std::get<DevicesReply>(*result).devices)});
+  }
+  static std::vector<UserDevice> listed(const TestLink& link, const std::vector<Device>& devices) {
+    std::vector<UserDevice> listed;
+    for (const Device& device : devices) {
+      if (device.ended == SessionEnd::removed && !device.live) continue;
+      listed.push_back({device.id, device.name, device.platform, device.app_version,
+                        device.live ? LoginState::logged_in : LoginState::logged_out, device.logged_in_at,
+                        device.ended_at, device.last_seen, !device.push_token.empty(), device.id == link.device});
+    }
+    return listed;
+  }
   void answer(TestLink& link, std::uint64_t id, const GroupCall& call) {
     std::visit([&](auto request) { answer_group(link, id, std::move(request)); }, call.request);
   }

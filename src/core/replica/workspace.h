@@ -129,6 +129,8 @@ struct Pending {
     send,
     mutate,
     group,
+    devices,
+    members,
     reactions,
     receipts,
     body,
