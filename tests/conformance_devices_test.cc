@@ -231,8 +231,17 @@ TEST_P(DeviceConformance, S126_LocalDataGoesIfItsOwnerWantsThat) {
   ASSERT_TRUE(a1);
   ASSERT_TRUE((*a1)->wait_settled(patience_ms()));
   ASSERT_THAT((*a1)->conversations(), SizeIs(1));
+  Body draft;
+  draft.text = "secret draft";
+  ASSERT_TRUE((*a1)->save_draft(ConversationId(chat("a", "b")), draft));
+  ASSERT_TRUE((*a1)->set_setting("theme", "\"dark\""));
+  ASSERT_TRUE((*a1)->block(user("c")));
+  ASSERT_TRUE((*a1)->wait_settled(patience_ms()));
   ASSERT_EQ(admin("POST", "/v1/admin/users/" + user("a") + "/logout").status, 200);
   while (!(*a1)->conversations().empty()) ASSERT_TRUE((*a1)->next_event(patience_ms()));
+  EXPECT_FALSE((*a1)->saved_draft(ConversationId(chat("a", "b"))));
+  EXPECT_EQ((*a1)->setting("theme"), "");
+  EXPECT_THAT((*a1)->blocked_users(), IsEmpty());
   EXPECT_THAT((*a1)->timeline(ConversationId(chat("a", "b"))).rows, IsEmpty());
   b1.sent(user("a"), "later");
   (*a1)->reconnect();  // the user has logged in again

@@ -243,17 +243,18 @@ void Client::Impl::rebuild(const Error& error) {
 void Client::Impl::erase_held() {
   const auto erase = [this]() -> Result<void> {
     TM_ASSIGN(const replica::StoreImage image, store_->load());
-    replica::StoreBatch batch;
-    for (const auto& conversation : image.conversations) batch.dropped.push_back(conversation.id());
-    for (const OutboxItem& item : image.outbox) batch.outbox_removed.push_back(item.local_id);
-    for (const replica::MutationItem& item : image.mutations) batch.mutations_removed.push_back(item.number);
-    batch.device.emplace();
-    batch.device->next_local_id = image.device.next_local_id;
-    TM_TRY(store_->apply(batch));
+    replica::DeviceState device;
+    device.next_local_id = image.device.next_local_id;
+    TM_TRY(store_->erase_all(device));
     return build();
   };
-  if (const auto erased = erase(); !erased) return rebuild(erased.error());
+  // What waits to be told has bodies too. The line's state and the answers to calls have none of what was held.
+  std::erase_if(events_, [](const ClientEvent& event) {
+    return !std::holds_alternative<LinkEvent>(event) && !std::holds_alternative<GroupEvent>(event) &&
+           !std::holds_alternative<ReactionsEvent>(event) && !std::holds_alternative<BodyEvent>(event);
+  });
   lost_ = true;  // lists and timelines are to be read anew
+  if (const auto erased = erase(); !erased) rebuild(erased.error());
 }
 
 void Client::Impl::queue(std::vector<replica::Event> events) {

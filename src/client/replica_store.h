@@ -24,6 +24,9 @@ class ReplicaStore {
   virtual Result<void> apply(const replica::StoreBatch& batch) = 0;
   /// All that is stored but bodies; asked once, at the start. A store that was never used has empty names.
   virtual Result<replica::StoreImage> load() = 0;
+  /// Everything goes but the device, which becomes this one. A store that can see to it leaves nothing to be read of
+  /// what it held; without that, what load() names is taken out in one batch.
+  virtual Result<void> erase_all(const replica::DeviceState& device);
   /// At most `limit` rows below `before` (0: from the newest), ascending.
   virtual Result<std::vector<TimelineRow>> rows(const ConversationId& conversation, Seq before, std::size_t limit) = 0;
 };

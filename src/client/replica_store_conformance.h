@@ -411,7 +411,27 @@ TYPED_TEST_P(ReplicaStoreConformance, RowsAreNoneOfTheirNeighbours) {
   EXPECT_EQ(count(ids[3]), 2U) << "(1, 3] was dropped of four";
 }
 
-REGISTER_TYPED_TEST_SUITE_P(ReplicaStoreConformance, AnUnusedStoreIsEmpty, HoldsWhatTheModelHoldsAfterEveryBatch,
-                            PagesBeginAndEndWhereTheyAreAskedTo, RowsAreNoneOfTheirNeighbours);
+TYPED_TEST_P(ReplicaStoreConformance, ErasedItHoldsADeviceAndNothingElse) {
+  BatchMaker maker(7);
+  const auto store = this->world_.open();
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->apply(maker.next()).has_value());
+  ASSERT_FALSE(store->load()->objects.empty());
+  replica::StoreImage erased;
+  erased.device.next_local_id = 42;
+  ASSERT_TRUE(store->erase_all(erased.device).has_value());
+  for (int i = 0; i < 5; ++i) {
+    const auto image = store->load();
+    ASSERT_TRUE(image.has_value());
+    EXPECT_EQ(flat(*image), flat(erased));
+  }
+  EXPECT_TRUE(store->rows(ConversationId("chat_1"), {}, 10)->empty());
+  BatchMaker anew(8);
+  EXPECT_TRUE(store->apply(anew.next()).has_value()) << "it goes on";
+  EXPECT_TRUE(store->load().has_value());
+}
+
+REGISTER_TYPED_TEST_SUITE_P(ReplicaStoreConformance, AnUnusedStoreIsEmpty, ErasedItHoldsADeviceAndNothingElse,
+                            HoldsWhatTheModelHoldsAfterEveryBatch, PagesBeginAndEndWhereTheyAreAskedTo,
+                            RowsAreNoneOfTheirNeighbours);
 
 }  // namespace tidemark

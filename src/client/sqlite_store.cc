@@ -81,6 +81,7 @@ class SqliteStore final : public ReplicaStore {
   Result<void> open();
   Result<void> apply(const replica::StoreBatch& batch) override;
   Result<replica::StoreImage> load() override;
+  Result<void> erase_all(const replica::DeviceState& device) override;
   Result<std::vector<TimelineRow>> rows(const ConversationId& conversation, Seq before, std::size_t limit) override;
 
  private:
@@ -99,6 +100,7 @@ class SqliteStore final : public ReplicaStore {
 
   int write(const replica::StoreBatch& batch);
   int write_rows(const replica::StoreBatch& batch);
+  int write_erased(const std::string& device);
   int erase_rows(const ConversationId& conversation, std::int64_t after, std::int64_t to);
   int put(Table& table, std::string_view name, std::int64_t number, const std::string& value);
   int erase(Table& table, std::string_view name, std::int64_t number);
@@ -303,6 +305,36 @@ Result<void> SqliteStore::apply(const replica::StoreBatch& batch) {
   }
   total_ = written_;
   return {};
+}
+
+/// Erased is what no page of the file holds any more: what is deleted stays in it until its page is written again, and
+/// in the -wal file until that begins anew. So the file is made anew, and the -wal file cut.
+Result<void> SqliteStore::erase_all(const replica::DeviceState& device) {
+  const std::string value = encode_stored(device);
+  written_ = sum_of("device", "", 1, value);
+  int code = database_.run("BEGIN IMMEDIATE");
+  if (code == SQLITE_OK) code = write_erased(value);
+  if (code == SQLITE_OK) code = put_total_.reset().number(static_cast<std::int64_t>(written_)).finish();
+  if (code == SQLITE_OK) code = database_.run("COMMIT");
+  if (code != SQLITE_OK) {
+    auto refused = refuse(code);
+    (void)database_.run("ROLLBACK");
+    return refused;
+  }
+  total_ = written_;
+  code = database_.run("VACUUM");
+  const std::string blocked = database_.ask("PRAGMA wal_checkpoint(TRUNCATE)", code);
+  if (code == SQLITE_OK && blocked != "0") code = SQLITE_BUSY;
+  if (code != SQLITE_OK) return refuse(code);
+  return {};
+}
+
+int SqliteStore::write_erased(const std::string& device) {
+  for (const Table* table : {&conversations_, &outbox_, &mutations_, &objects_})
+    if (const int code = database_.run(("DELETE FROM " + std::string(table->name)).c_str()); code != SQLITE_OK)
+      return code;
+  if (const int code = database_.run("DELETE FROM rows"); code != SQLITE_OK) return code;
+  return put_device_.reset().blob(device).finish();
 }
 
 /// In the order in which the members of a batch apply.

@@ -125,6 +125,37 @@ TEST(SqliteStore, TheFileIsItsOwnersAlone) {
         << entry.path();
 }
 
+TEST(SqliteStore, OfWhatWasErasedNothingIsLeftInItsFiles) {
+  const std::string secret = "what nobody else may read";
+  const Folder folder;
+  const auto left = [&] {
+    std::string all;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      all.append(std::istreambuf_iterator<char>(file), {});
+    }
+    return all;
+  };
+  const auto store = open_or_fail(folder.file());
+  BatchMaker maker(3);
+  for (int i = 0; i < 30; ++i) {
+    replica::StoreBatch batch = maker.next();
+    replica::ObjectState draft;
+    draft.object.what = SavedDraft{ConversationId("chat_1")};
+    std::get<SavedDraft>(draft.object.what).body.text = secret + std::string(static_cast<std::size_t>(i) * 300, 'x');
+    batch.objects.push_back(draft);
+    for (replica::StoredRow& row : batch.rows) {
+      auto entry = std::make_shared<Entry>(*row.entry);
+      entry->body.text = secret;
+      row.entry = std::move(entry);
+    }
+    ASSERT_TRUE(store->apply(batch).has_value());
+  }
+  ASSERT_THAT(left(), HasSubstr(secret));
+  ASSERT_TRUE(store->erase_all({}).has_value());
+  EXPECT_EQ(left().find(secret), std::string::npos);
+}
+
 TEST(SqliteStore, ASecondOpenerIsToldWhoseFileItIs) {
   const Folder folder;
   const auto first = open_or_fail(folder.file());
