@@ -1,6 +1,6 @@
 // Drafts, settings and blocks of this user as he makes them here: shown at once, told to the server under numbers, one
 // at a time for each; the later commit wins on all devices alike (design, section 7). A wish of which it is not known
-// whether it was made, and replaced since, is decided anew after a sync (docs/decisions/0023-wishes-in-doubt.md).
+// whether it was made, and replaced since, is decided anew after a sync (docs/decisions/0024-wishes-in-doubt.md).
 #pragma once
 
 #include "core/replica/mutations.h"
