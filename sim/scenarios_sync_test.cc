@@ -26,10 +26,18 @@ TEST(Conformance, S20_three_of_five_thousand_changed_in_twenty_days) {
   s.pass(5'000);
   Phone& b1 = s.phone("B1");
   ASSERT_THAT(b1.store().conversations(), SizeIs(5'000));
+  for (const char* name : {"theme", "sound", "language"}) b1.device().set_object({Setting{name, "1"}});
+  s.quiet();
   b1.goes_offline();
   b1.forget();
   s.pass(20LL * 24 * kHourMs);
   for (const char* sender : {"f7", "f77", "f4321"}) s.post(sender, "B", "after a while");
+  replica::MutationItem set;
+  set.number = 1;
+  set.kind = replica::MutationKind::setting;
+  set.name = "sound";
+  set.value = "2";
+  s.wire("B2").ask<MutatedReply>(replica::Mutate{set});
   s.pass(5'000);
   b1.comes_online();
   s.quiet();
@@ -43,6 +51,10 @@ TEST(Conformance, S20_three_of_five_thousand_changed_in_twenty_days) {
   std::vector<std::string> changed;
   for (const Change& change : syncs[0].page.changes) changed.push_back(change.peer.value);
   EXPECT_THAT(changed, testing::UnorderedElementsAre("f7", "f77", "f4321")) << "exactly these";
+  // And the setting that changed, beside the word that there is another device.
+  ASSERT_THAT(syncs[0].page.objects, SizeIs(2));
+  EXPECT_EQ(std::get<Setting>(syncs[0].page.objects[0].what), (Setting{"sound", "2"}));
+  EXPECT_TRUE(std::holds_alternative<DevicesChanged>(syncs[0].page.objects[1].what));
   EXPECT_EQ(b1.shows(ConversationId("B_f77")).unread, (Unread{2, true}));
 }
 

@@ -85,7 +85,14 @@ TEST_P(SyncConformance, S28_TheSameQuestionAgain) {
   pb::SyncRequest sync;
   sync.set_bodies(pb::BODIES_RECENT);
   sync.set_recent(5);
-  const std::string page = b1.sync_page(sync).SerializeAsString();
+  // The round is that of the whole server, which works for others meanwhile.
+  const auto asked = [&] {
+    pb::SyncPage page = b1.sync_page(sync);
+    page.clear_p0_round();
+    page.mutable_next()->clear_round();
+    return page.SerializeAsString();
+  };
+  const std::string page = asked();
   const std::string rows = b1.conversation_sync(id, 10, 20).SerializeAsString();
   pb::HistoryRequest history;
   history.set_conversation_id(id);
@@ -93,7 +100,7 @@ TEST_P(SyncConformance, S28_TheSameQuestionAgain) {
   history.set_limit(15);
   pb::HistoryPage old = b1.history(history);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(b1.sync_page(sync).SerializeAsString(), page);
+    EXPECT_EQ(asked(), page);
     EXPECT_EQ(b1.conversation_sync(id, 10, 20).SerializeAsString(), rows);
     pb::HistoryPage again = b1.history(history);
     // Page tokens may differ byte for byte, never in what they lead to.

@@ -124,6 +124,14 @@ class ReadsWorld {
     std::erase_if(seen_[{user, id}], [&](Seq seen) { return seen <= row.cleared; });
   }
 
+  void set(const UserId& user, const std::string& name, const std::string& value) {
+    const Mark mark = touch(user);
+    view.put_object(user, {Setting{name, value}, mark});
+    UserHead head = view.user(user);
+    head.object_mark = mark;
+    view.put_user(user, head);
+  }
+
   /// Its author takes a message back: an entry of its own, which all who are in receive.
   Seq recall(const ConversationId& id, Seq seq) {
     Entry row = *view.entry(id, seq);

@@ -63,8 +63,10 @@ TEST(Conformance, S16_a_backlog_in_one_chat_is_one_changed_object) {
 TEST(Conformance, S20_three_changed_of_five_thousand_cost_three) {
   ReadsWorld world;
   for (int i = 0; i < 5'000; ++i) world.send(world.single(a, UserId("u" + std::to_string(i))), a);
+  for (const char* name : {"theme", "sound", "language"}) world.set(a, name, "1");
   const Cursor cursor = world.cursor_of(a);
   for (const char* peer : {"u17", "u4000", "u999"}) world.send(world.single(a, UserId(peer)), UserId(peer));
+  world.set(a, "sound", "2");
   const std::size_t before = world.view.rows_read();
   const SyncPage got = page(world, query(a, cursor));
   EXPECT_LE(world.view.rows_read() - before, 3u);
@@ -73,6 +75,8 @@ TEST(Conformance, S20_three_changed_of_five_thousand_cost_three) {
   EXPECT_EQ(got.changes[0].peer, UserId("u999"));
   EXPECT_EQ(got.changes[1].peer, UserId("u4000"));
   EXPECT_EQ(got.changes[2].peer, UserId("u17"));
+  ASSERT_EQ(got.objects.size(), 1u) << "the setting that changed, and none of the others";
+  EXPECT_EQ(got.objects[0], (UserObject{Setting{"sound", "2"}, world.head_of(a)}));
   EXPECT_FALSE(got.more);
 }
 
