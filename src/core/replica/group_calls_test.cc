@@ -161,6 +161,15 @@ TEST_F(GroupCallsTest, WhatWasCutOffIsAskedAgainUnderItsKey) {
   EXPECT_EQ(device.replica->ask_again(device.now, 5, 4).error().code, ErrorCode::MALFORMED);
 }
 
+TEST_F(GroupCallsTest, NothingIsAskedAndNothingIsToldOnALinkThatTheServerHasEnded) {
+  device.frame({0, Kick{"OTHER_DEVICE", true, ""}});
+  device.events.clear();
+  EXPECT_EQ(device.replica->devices(device.now, 1, DevicesQuery{}).error().code, ErrorCode::RETRY_LATER);
+  device.advance(1'000);
+  EXPECT_TRUE(device.seen<LinkEvent>().empty());
+  EXPECT_EQ(device.replica->link(), LinkState::refused);
+}
+
 TEST_F(GroupCallsTest, NothingIsAskedWithoutAConnection) {
   device.disconnect();
   EXPECT_EQ(device.replica->devices(device.now, 1, DevicesQuery{}).error().code, ErrorCode::RETRY_LATER);

@@ -53,6 +53,7 @@ void Replica::on_disconnected(Now now) {
                         return entry.second.kind == Pending::Kind::hello;
                       });
   ws_.link_down();
+  kicked_ = false;
   index_.on_link_down();
   conversations_.on_link_down();
   large_.on_link_down();
@@ -161,6 +162,9 @@ struct Replica::Dispatch {
   }
   void operator()(Kick& kick) const {
     replica.ws_.out.close_link = true;
+    // Nothing more is asked on this link, nor taken from it; what ended it is told here.
+    replica.ws_.welcomed = false;
+    replica.kicked_ = true;
     // The newer link may be one that was given up before this one: then nobody is behind it, and this is no quarrel of
     // two. Once, so that two that have one install do not replace each other for ever.
     const bool own = kick.code == kReplaced && std::exchange(replica.hello_on_its_way_, false);
@@ -523,7 +527,7 @@ void Replica::work() {
 }
 
 void Replica::show_link() {
-  if (ws_.out.close_link) return;  // the end of the link will tell
+  if (ws_.out.close_link || kicked_) return;  // the end of the link will tell
   LinkState now = LinkState::offline;
   if (ws_.connected) now = LinkState::greeting;
   if (ws_.welcomed) now = index_.in_step() ? LinkState::in_step : LinkState::catching_up;

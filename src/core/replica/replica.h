@@ -162,6 +162,7 @@ class Replica {
   PeerReceipts receipts_;
   GroupCalls groups_;
   LinkState link_ = LinkState::offline;
+  bool kicked_ = false;            // the server has ended the link, which is not down yet
   bool hello_on_its_way_ = false;  // one was not answered before its connection ended: it may still reach the server
 };
 
