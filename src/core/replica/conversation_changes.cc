@@ -120,7 +120,8 @@ void Conversations::jump_touched(Held& held, Seq to) {
 }
 
 /// Whatever has changed of a conversation: changes of its older rows that were missed are fetched in the background. A
-/// stand-in lies outside the coverage, so nobody tells what changed it: it goes, and comes again as a row.
+/// stand-in lies outside the coverage, so nobody tells what changed it: it goes, and comes again as a row. One that a
+/// restore took would not come again: it stays.
 void Conversations::want_changes(Held& held) {
   const ConversationState& state = held.state;
   const Seq changed = state.object.touch_seq;
@@ -130,10 +131,10 @@ void Conversations::want_changes(Held& held) {
     want(held);
   }
   if (!state.coverage.empty() && changed > state.touched) return;
-  while (!held.stand_ins.empty() && *held.stand_ins.begin() < changed) {
-    const Seq seq = *held.stand_ins.begin();
-    ws_.drop_rows(held, {seq - 1, seq});
-  }
+  std::vector<Seq> outdated;
+  for (const Seq seq : held.stand_ins)
+    if (seq < changed && !state.lost.contains(seq)) outdated.push_back(seq);
+  for (const Seq seq : outdated) ws_.drop_rows(held, {seq - 1, seq});
 }
 
 void Conversations::on_welcome() {
